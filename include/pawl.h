@@ -839,7 +839,8 @@ PAWL_API PAWL_MUST_USE int pawl_step_now(struct pawl_call *c, int64_t *out_us);
 PAWL_API PAWL_MUST_USE int pawl_step_random(struct pawl_call *c, uint64_t *out);
 PAWL_API PAWL_MUST_USE int pawl_step_uuid(struct pawl_call *c, char out[37]);
 
-/* Show a value to others while the run goes on. Stored with the next new step, or with the end. */
+/* Show a value to others while the run goes on. Stored with the next new step, or with the end. A
+ * run shows at most 1,000 values, 1 MiB each and 64 MiB in all; with more it fails for good. */
 PAWL_API int pawl_publish(struct pawl_call *c, const char *name, struct pawl_data value);
 /* For a change of the code of runs that go on: true in a run that came here first in code that has
  * the change, false in one that came past here before. */

@@ -56,15 +56,6 @@ WHERE seq = $1:int[];
 -- in:   seq bigint[], form bigint[], input bytea[]
 each UPDATE pawl.workflow SET form = $2:int[], input = $3:bytes[] WHERE seq = $1:int[];
 
--- name: workflow_late
--- in:   now bigint, max int
--- out:  seq, deadline
-SELECT seq, deadline FROM pawl.workflow WHERE deadline <= $1:int ORDER BY deadline LIMIT $2:int;
-
--- name: workflow_next_late
--- out:  deadline
-SELECT deadline FROM pawl.workflow WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1;
-
 -- name: workflow_list
 -- in:   before seq bigint, max int
 -- out:  as workflow_lock, then id; of runs that have begun, newest first
@@ -209,20 +200,24 @@ WHERE seq = $1:int[] AND name = $2:text[] AND used IS NULL ORDER BY no LIMIT 1;
 each SELECT seq, no, name, form, value FROM pawl.signal WHERE seq = $1:int[] AND idem = $2:text[];
 
 -- name: signal_use
--- in:   seq bigint[], no bigint[], used bigint[], used_at bigint[]
+-- in:   seq bigint[], no bigint[], used bigint[], used_at bigint[], old_at bigint[]
 -- why:  used is the number of the step, and above it, from bit 32 on, how often the run had restarted.
-each UPDATE pawl.signal SET used = $3:int[], used_at = $4:int[] WHERE seq = $1:int[] AND no = $2:int[];
+each UPDATE pawl.signal SET used = $3:int[], used_at = $4:int[], old_at = $5:int[]
+WHERE seq = $1:int[] AND no = $2:int[];
+
+-- name: signal_passed
+-- in:   seq bigint[], no bigint[], how long keys of consumed signals are known bigint[]
+-- why:  Only signals before the last of their run are in the index by old_at, so gc reads no others.
+each UPDATE pawl.signal SET old_at = used_at + $3:int[] WHERE seq = $1:int[] AND no = $2:int[] AND used_at IS NOT NULL;
 
 -- name: signal_unuse
 -- in:   seq bigint[], from used bigint[]
-each UPDATE pawl.signal SET used = NULL, used_at = NULL WHERE seq = $1:int[] AND used >= $2:int[];
+each UPDATE pawl.signal SET used = NULL, used_at = NULL, old_at = NULL WHERE seq = $1:int[] AND used >= $2:int[];
 
 -- name: signal_old
--- in:   used before bigint, how many of a run to keep int, max int
+-- in:   now bigint, max int
 -- out:  seq, no
-SELECT s.seq, s.no FROM pawl.signal s JOIN pawl.workflow w ON w.seq = s.seq
-WHERE s.used_at <= $1:int AND s.no < w.next_signal - $2:int ORDER BY s.used_at LIMIT $3:int
-FOR UPDATE SKIP LOCKED;
+SELECT seq, no FROM pawl.signal WHERE old_at <= $1:int ORDER BY old_at LIMIT $2:int FOR UPDATE SKIP LOCKED;
 
 -- name: signal_list
 -- in:   seq bigint, max int
@@ -245,6 +240,11 @@ INSERT ONCE INTO pawl.published (seq, name, form, value, at) rows($1:int[], $2:t
 -- in:   as published_add
 each UPDATE pawl.published SET form = $3:int[], value = $4:bytes[], at = $5:int[] WHERE seq = $1:int[] AND name =
        $2:text[];
+
+-- name: published_sizes
+-- in:   seq bigint
+-- out:  name, length of value
+SELECT name, length(value) FROM pawl.published WHERE seq = $1:int;
 
 -- name: published_read
 -- in:   seq bigint, name text

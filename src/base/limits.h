@@ -167,6 +167,11 @@
 #define STEPS_LEN_MAX (64 << 20)
 /* The name of a step: with its number, and behind the id of its run, it is the id of a child. */
 #define STEP_NAME_LEN_MAX 100
+/* Names under which one run shows values, which are shown together; a further name is refused. */
+#define PUBLISHED_MAX 1000
+/* All values that one run shows, as much as the results of its steps; what exceeds it is refused.
+ */
+#define PUBLISHED_LEN_MAX (64 << 20)
 /* Signals of a run that no step has consumed; a further one is refused. */
 #define SIGNALS_MAX 10000
 /* Keys of consumed signals are known for so long, and at least the last of a run. */

@@ -480,7 +480,6 @@ static int64_t round_once(struct exec *e)
     beat(e, now_us);
     lead_round(e, now_us);
     schedules_round(e, now_us);
-    workflows_round(e, now_us);
     sweep(e, now_us);
     gc(e, now_us);
     look_for_cancel_requests(e, now_us);

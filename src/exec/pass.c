@@ -433,6 +433,23 @@ bool pass_say(struct pawl_call *t, struct workflow_step *v, size_t n, enum pass_
     return pass_say_sending(t, &(struct pass_saying){ .v = v, .n = n, .sql = sql }, out_op);
 }
 
+/* The store refuses a value that was published. What has happened is stored without it, and then
+ * the run fails: the handler was told that it was published. */
+static bool unpublished(struct pawl_call *t, const struct pass_saying *s, const struct op *refused)
+{
+    struct pass *p = atomic_load(&t->pass);
+    struct pass_saying happened = *s;
+    struct bytes why = pass_refusal(t, refused);
+    struct op op;
+    if (!s->n || s->v[0].says == SAYS_WAIT || s->v[0].says == SAYS_CHILD)
+        happened.n = 0;
+    p->n_published = 0;
+    if ((happened.n || p->n_lazy) && !pass_say_sending(t, &happened, &op))
+        return false;
+    pass_over(t, PASS_FAILED, why);
+    return false;
+}
+
 bool pass_say_sending(struct pawl_call *t, const struct pass_saying *s, struct op *out_op)
 {
     struct pass *p = atomic_load(&t->pass);
@@ -461,6 +478,10 @@ bool pass_say_sending(struct pawl_call *t, const struct pass_saying *s, struct o
                                         .undoing = atomic_load(&t->undoing) } };
     ask(t, &q, s->sql, out_op);
     const struct workflow_op *answer = out_op->feature.ctx;
+    if (out_op->status != PAWL_OK && answer->steps.unpublished && s->sql == PASS_NO_SQL)
+        return unpublished(t, s, out_op);
+    if (out_op->status != PAWL_OK && answer->steps.unpublished)
+        p->n_published = 0; /* its SQL is undone: it fails, without them */
     if (out_op->status == PAWL_OK && s->n)
         memcpy(s->v, answer->steps.v + lazy, s->n * sizeof *s->v);
     return answered(t, out_op, s->sql);

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/limits.h"
 #include "store/feature.h"
 
 enum pass_answer pass_known(struct pawl_call *t, const struct workflow_row *row,
@@ -129,6 +130,8 @@ enum pass_answer pass_publish(struct pawl_call *t, struct bytes name, struct pay
     size_t at = 0;
     while (at < p->n_published && !bytes_eq(p->published[at].name, name))
         at++;
+    if (at == PUBLISHED_MAX)
+        return pass_over(t, PASS_FAILED, BYTES("more published values than the 1000 of a run"));
     if (at == p->cap_published) {
         size_t cap = at ? at * 2 : 4;
         struct workflow_value *v = arena_alloc(&t->arena, cap * sizeof *v);

@@ -79,12 +79,8 @@ static enum pawl_status apply(struct ledger *d, struct op *op, struct pawl_err *
         return workflow_retry(d, op, err);
     case WORKFLOW_RESTART:
         return workflow_restart(d, op, err);
-    case WORKFLOW_TIMEOUTS:
-        return workflow_timeouts(d, op, err);
     case WORKFLOW_FORK:
         return workflow_fork(d, op, err);
-    case WORKFLOW_FORGET:
-        return workflow_forget_keys(d, op, err);
     }
     CHECK(!"an operation of workflows");
     return PAWL_BROKEN;
@@ -184,4 +180,5 @@ const struct feature feature_workflow = {
     .flow_retry = flow_retry,
     .flows_shown = flows_shown,
     .keep = workflow_keep,
+    .gc = workflow_gc,
 };

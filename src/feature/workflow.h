@@ -94,6 +94,7 @@ struct workflow_steps { /* fenced: .token and .seq of the feature_op */
     int64_t run_at_us; /* with it: when it is due; INT64_MAX: when something comes */
     bool diverged;     /* the run has ended as dead_letter: `why` names both steps */
     bool stuck;        /* the same, because an undo has failed for good */
+    bool unpublished;  /* refused because of a value that it publishes: TOO_LARGE, FULL */
     struct bytes why;
     int64_t rev; /* of the run, after this; 0: it has ended */
 };
@@ -102,14 +103,12 @@ struct workflow_steps { /* fenced: .token and .seq of the feature_op */
 
 enum workflow_do {
     WORKFLOW_STEPS,
-    WORKFLOW_SIGNAL,   /* NOT_FOUND, GONE, STATE (ended), FULL, CONFLICT (the key had another value)
-                        */
-    WORKFLOW_CANCEL,   /* NOT_FOUND, GONE, STATE (ended, and nothing is left to undo) */
-    WORKFLOW_RETRY,    /* NOT_FOUND, GONE, STATE */
-    WORKFLOW_FORK,     /* NOT_FOUND, GONE, STATE, CONFLICT */
-    WORKFLOW_RESTART,  /* fenced: forget the steps, and begin again with `input` */
-    WORKFLOW_TIMEOUTS, /* cancel up to `max` runs whose run_timeout has passed */
-    WORKFLOW_FORGET, /* remove up to `max` consumed signals whose keys need not be known any more */
+    WORKFLOW_SIGNAL,  /* NOT_FOUND, GONE, STATE (ended), FULL, CONFLICT (the key had another value)
+                       */
+    WORKFLOW_CANCEL,  /* NOT_FOUND, GONE, STATE (ended, and nothing is left to undo) */
+    WORKFLOW_RETRY,   /* NOT_FOUND, GONE, STATE */
+    WORKFLOW_FORK,    /* NOT_FOUND, GONE, STATE, CONFLICT */
+    WORKFLOW_RESTART, /* fenced: forget the steps, and begin again with `input` */
 };
 
 struct workflow_op {
@@ -129,16 +128,11 @@ struct workflow_op {
     struct bytes fork_id; /* FORK: of the new run; absent: a new one */
     /* RESTART */
     struct payload input;
-    int max; /* TIMEOUTS, FORGET */
     /* answer */
     bool duplicate;        /* SIGNAL: the key was known; FORK: the run was there */
     bool started;          /* SIGNAL with `start`: the call is new */
     struct accepted *call; /* SIGNAL with `start`: the call */
     enum pawl_state state; /* of the run after it */
-    bool more;             /* TIMEOUTS, FORGET */
-    int64_t next_us;       /* TIMEOUTS without `more`: the next deadline; 0: none */
-    struct bytes *ids;     /* TIMEOUTS: of the runs */
-    size_t n_ids;
     /* The operation's own: chosen at its first try, so that a repeat knows its row again. */
     int64_t made_rev;
     struct bytes made_id;

@@ -71,40 +71,6 @@ enum pawl_status workflow_cancel(struct ledger *d, struct op *op, struct pawl_er
     return st;
 }
 
-enum pawl_status workflow_timeouts(struct ledger *d, struct op *op, struct pawl_err *err)
-{
-    struct workflow_op *q = op->feature.ctx;
-    struct led_params p = { 0 };
-    struct led_rows *rows, *next;
-    int64_t *seqs;
-    led_int(&p, feature_now(d));
-    led_int(&p, q->max);
-    enum pawl_status st = feature_query(d, SQL_WORKFLOW_LATE, &p, &rows, err);
-    seqs =
-        st == PAWL_OK ? arena_alloc(feature_arena(d), ((size_t)rows->n + 1) * sizeof *seqs) : NULL;
-    if (!seqs)
-        return st == PAWL_OK ? err_no_memory(err, "workflows") : st;
-    for (int i = 0; i < rows->n; i++)
-        seqs[i] = led_get_int(rows, i, 0);
-    st = runs_lock(d, seqs, (size_t)rows->n, err);
-    for (int i = 0; i < rows->n && st == PAWL_OK; i++) {
-        struct run *r = run_find(d, seqs[i]);
-        CHECK(r);
-        if (!r->stored || !r->deadline_us || r->deadline_us > feature_now(d))
-            continue;
-        st = run_undo(d, r, REASON_TIMEOUT, BYTES("its run_timeout has passed"), err);
-        if (st == PAWL_OK)
-            st = run_put(d, r, err);
-    }
-    if (st == PAWL_OK)
-        st = runs_wake(d, seqs, (size_t)rows->n, err);
-    q->more = st == PAWL_OK && rows->n == q->max;
-    if (st == PAWL_OK)
-        st = feature_query(d, SQL_WORKFLOW_NEXT_LATE, NULL, &next, err);
-    q->next_us = st == PAWL_OK && next->n ? led_get_int(next, 0, 0) : 0;
-    return st;
-}
-
 /* ---- Retry ----------------------------------------------------------------------------------- */
 
 /* Forget the steps from `no` on, and begin a generation. With `unread` the signals that they

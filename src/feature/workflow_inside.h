@@ -166,7 +166,8 @@ void workflow_count_signal(void);
 void workflow_count_divergence(void);
 void workflow_count_compensation(void);
 
-/* Buffer a row, or if `again` write what is buffered first: one statement changes a row once. */
+/* Before a row is buffered: if a change of it may be (`again`), write what is buffered first,
+ * because one statement changes a row once. */
 MUST_USE enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err *err);
 
 /* What a signal says of the step that consumed it: its number, above the number of restarts before
@@ -194,10 +195,12 @@ MUST_USE enum pawl_status workflow_inbox(struct ledger *d, const struct inbox_ro
 MUST_USE enum pawl_status workflow_cancel(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_retry(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_err *err);
-MUST_USE enum pawl_status workflow_timeouts(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_fork(struct ledger *d, struct op *op, struct pawl_err *err);
-MUST_USE enum pawl_status workflow_forget_keys(struct ledger *d, struct op *op,
-                                               struct pawl_err *err);
+/* A step of gc: remove up to `max` consumed signals whose keys need not be known any more. */
+MUST_USE enum pawl_status workflow_gc(struct ledger *d, int max, bool *more, struct pawl_err *err);
+/* When the key of a signal that is consumed now need not be known any more; 0: while it is one of
+ * the run's last, that is not known. */
+int64_t signal_old_at(const struct ledger *d, const struct run *r, int64_t no);
 /* Has the run ended, as its locked row says? Before it begins, its call says it. */
 bool run_ended(const struct run *r, const struct feature_call *c);
 /* The step that the operation's `from` names. NULL: it is refused. */
@@ -223,9 +226,14 @@ MUST_USE enum pawl_status children_ended(struct ledger *d, const struct moved *v
 /* Make these runs due now, if they wait. */
 MUST_USE enum pawl_status runs_wake(struct ledger *d, const int64_t *seqs, size_t n,
                                     struct pawl_err *err);
-/* Show a value of the run, in place of an earlier one (workflow_signal.c). */
-MUST_USE enum pawl_status value_publish(struct ledger *d, struct run *r,
-                                        const struct workflow_value *v, struct pawl_err *err);
+/* May the run show the values that its pass publishes (workflow_signal.c)? known[i]: it shows one
+ * of that name already. If not, the operation is refused. */
+MUST_USE enum pawl_status values_check(struct ledger *d, struct op *op, struct run *r, bool *known,
+                                       struct pawl_err *err);
+/* Show them, in place of earlier ones. */
+MUST_USE enum pawl_status values_write(struct ledger *d, const struct run *r,
+                                       const struct workflow_steps *q, const bool *known,
+                                       struct pawl_err *err);
 
 /* ---- Reads (workflow_read.c) ----------------------------------------------------------------- */
 

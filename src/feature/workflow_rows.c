@@ -209,8 +209,7 @@ enum run_shown run_shown(const struct run *r, enum pawl_state state)
 
 enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err *err)
 {
-    struct led_rows *rows;
-    return again ? feature_query(d, SQL_WORKFLOW_NEXT_LATE, NULL, &rows, err) : PAWL_OK;
+    return again ? feature_rows_write(d, err) : PAWL_OK;
 }
 
 enum pawl_status run_put(struct ledger *d, struct run *r, struct pawl_err *err)

@@ -24,6 +24,7 @@ struct plan {
     struct step_row **row;   /* of each step of q */
     struct call_spec *child; /* of each step of q, settled */
     bool *known;             /* of each step of q: its child's id was another call's */
+    bool *shown;             /* of each value that q publishes: the run shows one of that name */
     struct feature_call run; /* the call; seq 0: not read yet */
     size_t n_children;       /* to be accepted */
     bool older;              /* this pass began before the run had to undo */
@@ -426,14 +427,6 @@ static enum pawl_status say_all(struct plan *p, size_t *out_waits, size_t *out_s
                : st;
 }
 
-static enum pawl_status publish(struct plan *p, struct pawl_err *err)
-{
-    enum pawl_status st = PAWL_OK;
-    for (size_t i = 0; i < p->q->n_published && st == PAWL_OK; i++)
-        st = value_publish(p->d, p->r, &p->q->published[i], err);
-    return st;
-}
-
 /* ---- Suspending ------------------------------------------------------------------------------ */
 
 static void add_names(struct buf *b, const struct workflow_wait *w)
@@ -538,6 +531,10 @@ static enum pawl_status decide(struct plan *p, struct pawl_err *err)
         p->sends = !last->stored || !step_ended(last->status);
         p->op->feature.repeated = !p->sends;
     }
+    if (st == PAWL_OK && go && p->q->n_published) {
+        st = values_check(p->d, p->op, p->r, p->shown, err);
+        go = p->op->status == PAWL_OK;
+    }
     if (st == PAWL_OK && go && (p->n_children || (p->sends && p->q->n_send)))
         st = accept_calls(p, &go, err);
     if (st != PAWL_OK)
@@ -552,7 +549,7 @@ static enum pawl_status decide(struct plan *p, struct pawl_err *err)
         return PAWL_OK;
     }
     if (st == PAWL_OK)
-        st = publish(p, err);
+        st = values_write(p->d, p->r, p->q, p->shown, err);
     if (st == PAWL_OK && p->ended)
         st = feature_flow_step(p->d, p->op, err);
     if (st != PAWL_OK)
@@ -654,10 +651,11 @@ enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err
     p.row = arena_zalloc(a, q->n + 1, sizeof *p.row);
     p.child = arena_zalloc(a, q->n + 1, sizeof *p.child);
     p.known = arena_zalloc(a, q->n + 1, sizeof *p.known);
-    if (!refs || !p.row || !p.child || !p.known)
+    p.shown = arena_zalloc(a, q->n_published + 1, sizeof *p.shown);
+    if (!refs || !p.row || !p.child || !p.known || !p.shown)
         return err_no_memory(err, "steps");
     CHECK(q->n <= STEPS_AT_ONCE_MAX);
-    q->suspended = q->diverged = q->stuck = false;
+    q->suspended = q->diverged = q->stuck = q->unpublished = false;
     q->run_at_us = q->rev = 0;
     enum pawl_status st = run_get(d, op->feature.seq, &p.r, err);
     if (st == PAWL_OK)

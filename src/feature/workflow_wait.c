@@ -71,10 +71,10 @@ static enum pawl_status signal_use(struct ledger *d, struct run *r, const struct
                                    const struct step_row *by, struct pawl_err *err)
 {
     const union feature_value v[] = { I(r->seq), I(s->no), I(signal_used_by(r, by->no)),
-                                      I(feature_now(d)) };
+                                      I(feature_now(d)), I(signal_old_at(d, r, s->no)) };
     CHECK(r->unread > 0);
     r->unread--;
-    return feature_row(d, SQL_SIGNAL_USE, "iiii", v, FEATURE_EXACT, err);
+    return feature_row(d, SQL_SIGNAL_USE, "iiiiz", v, FEATURE_EXACT, err);
 }
 
 /* ---- Children -------------------------------------------------------------------------------- */

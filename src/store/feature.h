@@ -92,6 +92,9 @@ struct feature {
     /* These calls were removed after their retention: remove what belongs to them. */
     enum pawl_status (*forget)(struct ledger *d, const int64_t *seqs, size_t n,
                                struct pawl_err *err);
+    /* gc runs a step: remove up to `max` rows of yours that need not be kept any more. *more is set
+     * if there are others. Of ended calls you hear in forget(). */
+    enum pawl_status (*gc)(struct ledger *d, int max, bool *more, struct pawl_err *err);
     /* Take over a row of the inbox, in the transaction of a claim or sweep. A refusal is in *why,
      * for inbox_conflicts; else the row is removed. */
     enum pawl_status (*inbox)(struct ledger *d, const struct inbox_row *r, struct pawl_err *why,
@@ -169,12 +172,14 @@ union feature_value {
 enum feature_count { FEATURE_ANY, FEATURE_EXACT, FEATURE_NEW };
 /* Add a row to be written with the group: all rows of one statement in one round trip, in the order
  * in which their statements were first used. They are one statement, so no two of them may change
- * the same row: the second change of a row is a feature_run(). `kinds` (borrowed for ever) has a
- * letter for each value: i number, z number or null for 0, t text, b bytes (absent: null). Bytes
- * are borrowed for the transaction. */
+ * the same row: the second change of a row is a feature_run(), or follows feature_rows_write().
+ * `kinds` (borrowed for ever) has a letter for each value: i number, z number or null for 0, t
+ * text, b bytes (absent: null). Bytes are borrowed for the transaction. */
 MUST_USE enum pawl_status feature_row(struct ledger *d, enum sql_name name, const char *kinds,
                                       const union feature_value *v, enum feature_count count,
                                       struct pawl_err *err);
+/* Write the rows that were added so far: before the second change of one of them. */
+MUST_USE enum pawl_status feature_rows_write(struct ledger *d, struct pawl_err *err);
 
 /* Run another operation inside this transaction, of any kind but CLAIM, HANDLER, SCRIPT and GC. It
  * takes effect, or is refused, like one of the group; its answer lives in scratch unless nested->a

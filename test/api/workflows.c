@@ -522,6 +522,35 @@ TEST(a_published_value_is_waited_for)
     web_end(&w);
 }
 
+/* Publish n values, from this number on. */
+static struct web_answer publish(struct web *w, const struct run_pass *p, int from, int n)
+{
+    char body[8000];
+    size_t len = (size_t)snprintf(body, sizeof body,
+                                  "{\"lease\":\"%s\",\"id\":\"o1\",\"publish\":{", p->lease);
+    for (int i = 0; i < n; i++)
+        len += (size_t)snprintf(body + len, sizeof body - len, "%s\"v%d\":%d", i ? "," : "",
+                                from + i, i);
+    snprintf(body + len, sizeof body - len, "}}");
+    return POST(w, "/v1/work/steps", body);
+}
+
+TEST(a_run_publishes_a_thousand_values)
+{
+    struct web w;
+    web_begin(&w, param);
+    struct run_pass p = run_begin(&w, "o1");
+    for (int i = 0; i < 10; i++)
+        stored(publish(&w, &p, i * 100 + 1, 100), 200);
+    struct web_answer a = publish(&w, &p, 1000, 2);
+    refused(a, 429, "FULL");
+    EQ_STR(AT(a, "error.message"), "published value \"v1001\": the run shows 1000 values already");
+    stored(publish(&w, &p, 901, 100), 200);
+    refused(GET(&w, "/v1/workflows/o1/published/v1001"), 404, "NOT_FOUND");
+    run_finish(&w, &p, "\"result\":1", "completed");
+    web_end(&w);
+}
+
 TEST(figures_of_workflows)
 {
     struct web w;

@@ -254,6 +254,83 @@ WORKFLOW_CASE(a_signal_of_one_key_is_one)
     TRUE(p.answer.steps.suspended);
 }
 
+/* Send signals `from` to `to`, each with its number as its key, all in one commit. */
+static void signals(struct conform_fixture *b, const char *id, int from, int to)
+{
+    size_t n = (size_t)(to - from + 1);
+    struct workflow_op *q = arena_zalloc(&b->a, n, sizeof *q);
+    struct op *op = arena_zalloc(&b->a, n, sizeof *op);
+    struct op **v = arena_zalloc(&b->a, n, sizeof(struct op *));
+    TRUE(q && op && v);
+    for (size_t i = 0; i < n; i++) {
+        q[i] = (struct workflow_op){ .what = WORKFLOW_SIGNAL,
+                                     .id = bytes_of(id),
+                                     .name = BYTES("s"),
+                                     .value = { PAWL_JSON, BYTES("1") } };
+        q[i].key = bytes_of(arena_printf(&b->a, "k%d", from + (int)i));
+        op[i] =
+            (struct op){ .kind = OP_FEATURE, .feature = { .of = &feature_workflow, .ctx = &q[i] } };
+        v[i] = &op[i];
+    }
+    commit(b, v, n);
+    for (size_t i = 0; i < n; i++)
+        OK(op[i].status, &op[i].err);
+}
+
+/* Is the key still known? If not, this signal is a new one. */
+static bool key_known(struct conform_fixture *b, const char *id, const char *key)
+{
+    OK(signal_to(b, id, "s", "1", key), &b->op.err);
+    return ((const struct workflow_op *)b->op.feature.ctx)->duplicate;
+}
+
+WORKFLOW_CASE(gc_forgets_keys_of_consumed_signals_but_not_of_the_last)
+{
+    struct pass p = pass_of_new(b, "x");
+    signals(b, "x", 1, 2);
+    for (int i = 1; i <= 2; i++)
+        OK(wait_signal(&p, i, "s", 0), &b->op.err);
+    signals(b, "x", 3, SIGNAL_KEYS_MIN + 6);
+    for (int i = 3; i <= 5; i++) /* of the others none is consumed */
+        OK(wait_signal(&p, i, "s", 0), &b->op.err);
+    advance(b, SIGNAL_KEYS_US - 1);
+    OK(wait_signal(&p, 6, "s", 0), &b->op.err); /* a day later */
+    FALSE(gc_max(b, 2).more);
+    TRUE(key_known(b, "x", "k1"));
+    advance(b, 1);
+    TRUE(gc_max(b, 2).more);
+    TRUE(gc_max(b, 2).more);
+    FALSE(gc_max(b, 2).more);
+    TRUE(key_known(b, "x", "k6"));
+    TRUE(key_known(b, "x", "k7"));
+    FALSE(key_known(b, "x", "k5"));
+    FALSE(key_known(b, "x", "k1"));
+    advance(b, SIGNAL_KEYS_US);
+    FALSE(gc(b).more);
+    FALSE(key_known(b, "x", "k6"));
+}
+
+WORKFLOW_CASE(a_signal_that_is_unread_again_is_not_forgotten)
+{
+    struct pass p = pass_of_new(b, "x");
+    signals(b, "x", 1, 1);
+    OK(wait_signal(&p, 1, "s", 0), &b->op.err);
+    signals(b, "x", 2, SIGNAL_KEYS_MIN + 1);
+    OK(change(b, (struct workflow_op){ .what = WORKFLOW_CANCEL, .id = BYTES("x") }), &b->op.err);
+    STATE_IS(b, "x", PAWL_CANCELLED);
+    OK(change(b,
+              (struct workflow_op){ .what = WORKFLOW_RETRY, .id = BYTES("x"), .from = BYTES("s") }),
+       &b->op.err);
+    advance(b, SIGNAL_KEYS_US);
+    FALSE(gc(b).more);
+    struct pass q = pass_begin(b);
+    OK(wait_signal(&q, 1, "s", 0), &b->op.err);
+    TRUE(key_known(b, "x", "k1"));
+    advance(b, SIGNAL_KEYS_US);
+    FALSE(gc(b).more);
+    FALSE(key_known(b, "x", "k1"));
+}
+
 WORKFLOW_CASE(a_signal_at_the_instant_of_the_timeout_has_come)
 {
     struct pass p = pass_of_new(b, "x");
@@ -297,6 +374,72 @@ WORKFLOW_CASE(a_select_is_settled_by_the_first_to_come)
     OK(pass_steps(&r, &later, 1), &b->op.err);
     EQ_INT(r.steps[0].status, STEP_COMPLETED);
     HAS_STR(arena_printf(&b->a, "%.*s", BYTES_ARG(r.steps[0].result_out.bytes)), "{\"until\":\"");
+}
+
+/* ---- Published values ------------------------------------------------------------------------ */
+
+/* Publish n values of this length, under the names `from`, `from` + 1, ..., with step `no`. */
+static enum pawl_status publish(struct pass *p, int64_t no, int from, size_t n, size_t len)
+{
+    struct conform_fixture *b = p->b;
+    struct workflow_value *v = arena_zalloc(&b->a, n, sizeof *v);
+    char *text = arena_alloc(&b->a, len + 1);
+    TRUE(v && text);
+    memset(text, '7', len);
+    for (size_t i = 0; i < n; i++)
+        v[i] = (struct workflow_value){ bytes_of(arena_printf(&b->a, "v%d", from + (int)i)),
+                                        { PAWL_JSON, { text, len } } };
+    p->steps[0] = (struct workflow_step){
+        .no = no, .name = BYTES("a"), .kind = STEP_RUN, .says = SAYS_RESULT
+    };
+    p->answer = (struct workflow_op){
+        .what = WORKFLOW_STEPS, .steps = { .v = p->steps, .n = 1, .published = v, .n_published = n }
+    };
+    struct op op = {
+        .kind = OP_FEATURE,
+        .feature = { .of = &feature_workflow, .ctx = &p->answer, .token = p->token, .seq = p->seq }
+    };
+    return one(b, &op);
+}
+
+/* How many values the run shows. */
+static size_t published(struct conform_fixture *b, const char *id)
+{
+    struct workflow_detail d;
+    OK(workflow_get(b->s, &b->a, bytes_of(id), BYTES_NONE, 1 << 20, true, &d, &b->err), &b->err);
+    return d.n_published;
+}
+
+WORKFLOW_CASE(a_run_shows_a_thousand_values)
+{
+    struct pass p = pass_of_new(b, "x");
+    OK(publish(&p, 1, 1, 1, 1), &b->op.err);
+    OK(publish(&p, 2, 2, PUBLISHED_MAX - 1, 1), &b->op.err);
+    EQ_UINT(published(b, "x"), PUBLISHED_MAX);
+    EQ_STATUS(publish(&p, 3, PUBLISHED_MAX, 2, 1), PAWL_FULL, &b->op.err);
+    EQ_STR(b->op.err.text, "published value \"v1001\": the run shows 1000 values already");
+    EQ_UINT(journal_read(b, p.seq).n, 2); /* nothing of it is stored */
+    EQ_UINT(published(b, "x"), PUBLISHED_MAX);
+    OK(publish(&p, 3, 500, 501, 2), &b->op.err); /* in place of others */
+    EQ_UINT(published(b, "x"), PUBLISHED_MAX);
+    EQ_STATUS(publish(&p, 4, 1, 1, RESULT_LEN_MAX + 1), PAWL_TOO_LARGE, &b->op.err);
+    EQ_STR(b->op.err.text, "published value \"v1\": it is longer than 1 MiB");
+    OK(publish(&p, 4, 1, 1, RESULT_LEN_MAX), &b->op.err);
+    end_pass(&p, END_RESULT);
+}
+
+WORKFLOW_CASE(the_values_of_a_run_have_a_length_in_all)
+{
+    struct pass p = pass_of_new(b, "x");
+    int all = PUBLISHED_LEN_MAX / RESULT_LEN_MAX, at = 0;
+    for (; at < all; at += 8)
+        OK(publish(&p, at / 8 + 1, at, 8, RESULT_LEN_MAX), &b->op.err);
+    EQ_STATUS(publish(&p, at, all, 1, 1), PAWL_FULL, &b->op.err);
+    EQ_STR(b->op.err.text, "published value \"v64\": the values of the run would exceed 64 MiB");
+    OK(publish(&p, at / 8 + 1, 0, 1, RESULT_LEN_MAX), &b->op.err);
+    OK(publish(&p, at / 8 + 2, 0, 1, RESULT_LEN_MAX - 1), &b->op.err);
+    OK(publish(&p, at / 8 + 3, all, 1, 1), &b->op.err);
+    EQ_STATUS(publish(&p, at, 0, 1, RESULT_LEN_MAX), PAWL_FULL, &b->op.err);
 }
 
 /* ---- Children -------------------------------------------------------------------------------- */

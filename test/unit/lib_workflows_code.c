@@ -70,6 +70,40 @@ TEST(a_loop_over_void_points_is_stopped)
     /* The thread never returns, so the handle cannot be closed. */
 }
 
+/* ---- Published values ------------------------------------------------------------------------ */
+
+/* Publishes `first` values, and after a step and a wait the rest of as many as it is told. */
+static int publishes(struct pawl_call *c)
+{
+    const int first = 600, all = atomic_load(&steps_told);
+    char name[16];
+    for (int i = 1; i <= all; i++) {
+        if (i == first + 1 && (steps_do_undoable(c, "a") || pawl_step_sleep(c, "nap", FIXTURE_MS)))
+            return 0;
+        snprintf(name, sizeof name, "v%d", i);
+        if (pawl_publish(c, name, PAWL_TEXT("1")))
+            return 0;
+    }
+    return steps_do_undoable(c, "b") ? 0 : pawl_reply_int(c, 1);
+}
+
+/* The run fails where the last of them is stored; the step that came along has happened. */
+TEST(a_run_publishes_a_thousand_values)
+{
+    struct pawl *p = steps_open(param, publishes);
+    fixture_start(p, 2);
+    atomic_store(&steps_told, 1000);
+    steps_start(p, "x", "1");
+    steps_complete(p, "x", "1");
+    EQ_STR(steps_log, "a b");
+    steps_log[0] = '\0';
+    atomic_store(&steps_told, 1001);
+    steps_start(p, "y", "1");
+    steps_end(p, "y", PAWL_FAILED, "published value \"v1001\": the run shows 1000 values already");
+    EQ_STR(steps_log, "a b unb una");
+    pawl_close(p);
+}
+
 /* ---- Changes --------------------------------------------------------------------------------- */
 
 static int changes(struct pawl_call *c)

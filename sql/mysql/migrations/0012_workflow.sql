@@ -35,7 +35,6 @@ CREATE TABLE IF NOT EXISTS pawl_workflow (
   form         BIGINT,
   input        MEDIUMBLOB,
   PRIMARY KEY (seq),
-  KEY workflow_deadline (deadline),
   KEY workflow_name (name, seq),
   KEY workflow_shown (shown, seq)
 ) ENGINE = InnoDB;
@@ -64,7 +63,8 @@ CREATE TABLE IF NOT EXISTS pawl_step (
   KEY step_name (seq, name, nth)
 ) ENGINE = InnoDB;
 
--- no is the order of arrival; used is the step that consumed it.
+-- no is the order of arrival; used is the step that consumed it. old_at: when its key need not be known any more, of a
+-- consumed signal before the last 1,000 of its run.
 CREATE TABLE IF NOT EXISTS pawl_signal (
   seq     BIGINT NOT NULL,
   no      BIGINT NOT NULL,
@@ -75,10 +75,11 @@ CREATE TABLE IF NOT EXISTS pawl_signal (
   at      BIGINT NOT NULL,
   used    BIGINT,
   used_at BIGINT,
+  old_at  BIGINT,
   PRIMARY KEY (seq, no),
   KEY signal_idem (seq, idem),
   KEY signal_name (seq, name, used, no),
-  KEY signal_used (used_at)
+  KEY signal_old (old_at)
 ) ENGINE = InnoDB;
 
 -- What a run shows while it runs.

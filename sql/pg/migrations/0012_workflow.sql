@@ -36,7 +36,6 @@ CREATE TABLE pawl.workflow (
   input        bytea,
   PRIMARY KEY (seq)
 ) WITH (fillfactor = 70);
-CREATE INDEX workflow_deadline ON pawl.workflow (deadline) WHERE deadline IS NOT NULL;
 CREATE INDEX workflow_name ON pawl.workflow (name, seq);
 CREATE INDEX workflow_shown ON pawl.workflow (shown, seq);
 
@@ -64,7 +63,8 @@ CREATE TABLE pawl.step (
 ) WITH (fillfactor = 70);
 CREATE INDEX step_name ON pawl.step (seq, name, nth);
 
--- no is the order of arrival; used is the step that consumed it.
+-- no is the order of arrival; used is the step that consumed it. old_at: when its key need not be known any more, of a
+-- consumed signal before the last 1,000 of its run.
 CREATE TABLE pawl.signal (
   seq     bigint NOT NULL,
   no      bigint NOT NULL,
@@ -75,11 +75,12 @@ CREATE TABLE pawl.signal (
   at      bigint NOT NULL,
   used    bigint,
   used_at bigint,
+  old_at  bigint,
   PRIMARY KEY (seq, no)
 );
 CREATE INDEX signal_idem ON pawl.signal (seq, idem) WHERE idem IS NOT NULL;
 CREATE INDEX signal_name ON pawl.signal (seq, name, used, no);
-CREATE INDEX signal_used ON pawl.signal (used_at) WHERE used_at IS NOT NULL;
+CREATE INDEX signal_old ON pawl.signal (old_at) WHERE old_at IS NOT NULL;
 
 -- What a run shows while it runs.
 CREATE TABLE pawl.published (

@@ -36,7 +36,6 @@ CREATE TABLE pawl_workflow (
   input        BLOB,
   PRIMARY KEY (seq)
 );
-CREATE INDEX pawl_workflow_deadline ON pawl_workflow (deadline) WHERE deadline IS NOT NULL;
 CREATE INDEX pawl_workflow_name ON pawl_workflow (name, seq);
 CREATE INDEX pawl_workflow_shown ON pawl_workflow (shown, seq);
 
@@ -64,7 +63,8 @@ CREATE TABLE pawl_step (
 );
 CREATE INDEX pawl_step_name ON pawl_step (seq, name, nth);
 
--- no is the order of arrival; used is the step that consumed it.
+-- no is the order of arrival; used is the step that consumed it. old_at: when its key need not be known any more, of a
+-- consumed signal before the last 1,000 of its run.
 CREATE TABLE pawl_signal (
   seq     INTEGER NOT NULL,
   no      INTEGER NOT NULL,
@@ -75,11 +75,12 @@ CREATE TABLE pawl_signal (
   at      INTEGER NOT NULL,
   used    INTEGER,
   used_at INTEGER,
+  old_at  INTEGER,
   PRIMARY KEY (seq, no)
 );
 CREATE INDEX pawl_signal_idem ON pawl_signal (seq, idem) WHERE idem IS NOT NULL;
 CREATE INDEX pawl_signal_name ON pawl_signal (seq, name, used, no);
-CREATE INDEX pawl_signal_used ON pawl_signal (used_at) WHERE used_at IS NOT NULL;
+CREATE INDEX pawl_signal_old ON pawl_signal (old_at) WHERE old_at IS NOT NULL;
 
 -- What a run shows while it runs.
 CREATE TABLE pawl_published (

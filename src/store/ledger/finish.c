@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "store/ledger/cache.h"
+#include "store/ledger/flow.h"
 
 /* ---- One attempt ends ------------------------------------------------------------------------ */
 

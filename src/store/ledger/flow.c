@@ -12,7 +12,7 @@
 #include "base/hook.h"
 #include "base/limits.h"
 #include "model/needs.h"
-#include "store/ledger/cache.h"
+#include "store/ledger/flow.h"
 
 /* ---- What a call is -------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "model/needs.h"
-#include "store/ledger/cache.h"
+#include "store/ledger/flow.h"
 
 /* Columns of call_read. */
 enum {
