@@ -257,21 +257,3 @@ WORKFLOW_CASE(in_small_steps_all_goes_too)
     EQ_INT(removed, 4);
     nothing_left(b);
 }
-
-/* Keys of consumed signals are forgotten a day later, and the last 1,000 of a run stay. */
-WORKFLOW_CASE(old_keys_go_and_what_is_unread_stays)
-{
-    struct pass p = pass_of_new(b, "x");
-    OK(signal_to(b, "x", "go", "1", "old"), &b->op.err);
-    OK(wait_signal(&p, 1, "go", 0), &b->op.err);
-    OK(signal_to(b, "x", "unread", "1", "k"), &b->op.err);
-    advance(b, 25 * 3600 * SEC_US);
-    struct workflow_op forget = { .what = WORKFLOW_FORGET, .max = 10 };
-    struct op op = { .kind = OP_FEATURE, .feature = { .of = &feature_workflow, .ctx = &forget } };
-    OK(one(b, &op), &op.err);
-    EQ_INT(rows(b, "pawl_signal"), 2); /* one of the last 1,000 */
-    engine_rows(b->url, "UPDATE pawl_workflow SET next_signal = 1002");
-    OK(one(b, &op), &op.err);
-    EQ_INT(rows(b, "pawl_signal"), 1);
-    EQ_STR(engine_rows(b->url, "SELECT name FROM pawl_signal"), "unread");
-}
