@@ -237,6 +237,9 @@ static enum pawl_status step_of(struct ask *q, const struct json *one, struct wo
             return step_refuse(&in, "the name of an undo is undo:NAME", err);
         out->name = (struct bytes){ in.name.data + undo.len, in.name.len - undo.len };
     }
+    const char *fault = out->kind == STEP_UNDO ? NULL : step_name_fault(in.name);
+    if (fault)
+        return step_refuse(&in, arena_printf(q->a, "its name %s", fault), err);
     return step_says(q, &in, given, out, err);
 }
 #undef HAS
@@ -255,8 +258,11 @@ static enum pawl_status wait_give(struct ask *q, const struct json *wait, struct
             n++;
         }
     if (n != 1)
-        return err_set(err, PAWL_INVALID,
-                       "field \"wait\": %zu steps have neither result, error nor wait, not one", n);
+        return err_set(
+            err, PAWL_INVALID,
+            "field \"wait\": it settles the one step without result, error, call and "
+            "wait of its own, and %zu steps are so; put a wait into each step that waits",
+            n);
     of->says = SAYS_WAIT;
     return wait_of(q, wait, &of->wait, err);
 }

@@ -188,6 +188,13 @@ static void head_print(struct remote *r, const struct json *run)
         unread += !shown(&r->arena, v, "consumed_at");
     if (unread)
         fprintf(r->cli->out, "%-20s %zu\n", "unread signals", unread);
+    const struct json *children = json_member(run, "children");
+    const struct json *published = json_member(run, "published");
+    if (children && children->count)
+        fprintf(r->cli->out, "%-20s %zu: `pawl list --parent %s`\n", "children", children->count,
+                shown(&r->arena, run, "id"));
+    if (published && published->count)
+        fprintf(r->cli->out, "%-20s %.*s\n", "published", BYTES_ARG(published->raw));
     fputc('\n', r->cli->out);
 }
 
@@ -202,7 +209,27 @@ static int show_run(struct remote *r, int argc, char **argv)
         return remote_print_raw(r, run);
     head_print(r, run);
     steps_print(r, run);
+    const struct json *truncated = json_member(run, "truncated");
+    if (truncated && truncated->kind == JSON_TRUE)
+        fprintf(r->cli->err, "pawl workflow: there is more of it than one answer has; the view "
+                             "workflow_steps has all steps\n");
     return cli_done(r->cli);
+}
+
+/* ---- published --------------------------------------------------------------------------------
+ */
+
+static int published_run(struct remote *r, int argc, char **argv)
+{
+    const char *const names[] = { argv[0], argc > 1 ? argv[1] : "" };
+    struct json *value = NULL;
+    if (argc < 2)
+        return cli_failf(r->cli, PAWL_INVALID,
+                         "NAME is missing; usage: pawl workflow published ID NAME");
+    struct client_ask ask = { .path =
+                                  remote_path(r, "/v1/workflows/{ID}/published/{NAME}", names, ""),
+                              .any = true };
+    return remote_ask(r, &ask, &value) == PAWL_OK ? remote_print_raw(r, value) : remote_fail(r);
 }
 
 /* ---- signal -----------------------------------------------------------------------------------
@@ -348,12 +375,13 @@ static const struct subcommand {
 } subcommands[] = {
     { "list", list_run, NULL, 0, " status name limit " },
     { "show", show_run, "ID", 1, " " },
+    { "published", published_run, "ID", 2, " " },
     { "signal", signal_run, "ID", 3, " key " },
     { "cancel", cancel_run, "ID", 1, " no-compensation " },
     { "retry", retry_run, "ID", 1, " from " },
     { "fork", fork_run, "ID", 1, " from id " },
 };
-#define SUBCOMMANDS "list, show, signal, cancel, retry or fork"
+#define SUBCOMMANDS "list, show, published, signal, cancel, retry or fork"
 
 static const struct option_row options[] = {
     { "status", "STATUS", NULL,
@@ -414,9 +442,10 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct command cmd_workflow = {
     .name = "workflow",
     .summary = "workflows: calls whose handlers take steps",
-    .usage = "list|show|signal|cancel|retry|fork [ARGUMENTS]",
+    .usage = "list|show|published|signal|cancel|retry|fork [ARGUMENTS]",
     .about =
         "list shows runs, newest first. show ID shows one: its steps, and for what it waits.\n"
+        "published ID NAME prints a value that it shows while it goes on.\n"
         "signal ID NAME [VALUE] sends it a signal; VALUE is JSON, @FILE or -, else null.\n"
         "cancel ID undoes what the run did, and ends it. retry ID lets a run that has ended go\n"
         "on; with --from it forgets that step and the later ones. fork ID --from STEP begins a\n"

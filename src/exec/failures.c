@@ -108,7 +108,8 @@ static void tell_finish(struct exec *e, const struct finish *q)
              &(struct lost_attempt){ .id = f->id,
                                      .type = f->type,
                                      .error = f->error_out,
-                                     .attempt_no = f->counts.attempts + f->counts.lost,
+                                     /* A run that undoes counts its attempts anew. */
+                                     .attempt_no = MAX(f->counts.attempts + f->counts.lost, 1),
                                      .state = f->state });
     }
 }

@@ -123,6 +123,7 @@ struct workflow_op {
     bool own;                      /* with `start`: one of another client is CONFLICT */
     /* CANCEL */
     bool compensate;
+    bool no_drop; /* FORBIDDEN to drop a compensation that has failed */
     /* RETRY, FORK */
     struct bytes from;    /* stored name of a step; absent: RETRY goes on */
     struct bytes fork_id; /* FORK: of the new run; absent: a new one */

@@ -19,17 +19,21 @@ static enum pawl_status cancel_ended(struct ledger *d, struct op *op, struct run
     struct workflow_op *q = op->feature.ctx;
     bool may = c->state == PAWL_FAILED || c->state == PAWL_DEAD_LETTER;
     if (q->compensate && (!may || !r->stored || !r->steps || r->compensation == UNDO_DONE)) {
-        op->status = err_set(&op->err, PAWL_STATE,
-                             "run \"%.*s\" has ended, and nothing of it is "
-                             "left to undo",
-                             BYTES_ARG(c->id));
+        workflow_say_ended(op, c, ", and nothing of it is left to undo");
         return PAWL_OK;
     }
     if (!q->compensate && c->state == PAWL_CANCELLED && r->compensation != UNDO_FAILED)
         return PAWL_OK;   /* a repeat */
     if (!q->compensate) { /* the admin's drop of a failed compensation */
         if (r->compensation != UNDO_FAILED) {
-            workflow_say_refused(op, c->id, PAWL_STATE);
+            workflow_say_ended(op, c, "");
+            return PAWL_OK;
+        }
+        if (q->no_drop) {
+            op->status =
+                err_set(&op->err, PAWL_FORBIDDEN,
+                        "run \"%.*s\": its undoing failed, and only the role admin may drop it",
+                        BYTES_ARG(c->id));
             return PAWL_OK;
         }
         r->compensation = UNDO_NONE;
@@ -43,6 +47,8 @@ static enum pawl_status cancel_ended(struct ledger *d, struct op *op, struct run
         op->status = nested.status;
         op->err = nested.err;
     }
+    if (st == PAWL_OK && op->status == PAWL_OK)
+        q->state = PAWL_PROCESSING; /* it undoes */
     return st;
 }
 

@@ -214,6 +214,8 @@ MUST_USE enum pawl_status workflow_named(struct ledger *d, struct op *op, struct
                                          struct pawl_err *err);
 /* Refuse the operation because of the call with this id. */
 void workflow_say_refused(struct op *op, struct bytes id, enum pawl_status status);
+/* STATE: the run has ended, as `end` says behind its state. */
+void workflow_say_ended(struct op *op, const struct feature_call *c, const char *end);
 
 /* The wait of this step, which has not ended (workflow_wait.c): settled, then `status` and `result`
  * of the row say by what; or begun, then its row says until when and for how many children. */

@@ -16,9 +16,20 @@
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-static bool payload_same(struct payload a, struct payload b)
+/* Is it the same value? JSON counts as its canonical text, as with the input of a call. */
+static enum pawl_status payload_same(struct arena *a, struct payload x, struct payload y, bool *out,
+                                     struct pawl_err *err)
 {
-    return a.form == b.form && bytes_eq(a.bytes, b.bytes);
+    struct bytes one = x.bytes, other = y.bytes;
+    enum pawl_status st = PAWL_OK;
+    *out = x.form == y.form && bytes_eq(one, other);
+    if (*out || x.form != y.form || x.form != PAWL_JSON)
+        return PAWL_OK;
+    st = json_canonical(a, x.bytes, &one, err);
+    if (st == PAWL_OK)
+        st = json_canonical(a, y.bytes, &other, err);
+    *out = st == PAWL_OK && bytes_eq(one, other);
+    return st;
 }
 
 /* The key of the signal; one that has none gets one of its own, by which a repeat is known. */
@@ -52,11 +63,14 @@ static enum pawl_status known(struct ledger *d, struct op *op, const struct run 
     char quoted[TEXT_QUOTE_LEN];
     *out = true;
     q->duplicate = q->key.data != NULL;
-    if (!bytes_eq(led_get(rows, 0, 2), q->name) || !payload_same(stored, q->value))
+    bool same = bytes_eq(led_get(rows, 0, 2), q->name);
+    if (same)
+        st = payload_same(feature_arena(d), stored, q->value, &same, err);
+    if (st == PAWL_OK && !same)
         op->status = err_set(&op->err, PAWL_CONFLICT,
                              "signal key \"%s\" was used for another signal of this run",
                              text_quote(key, quoted));
-    return PAWL_OK;
+    return st;
 }
 
 /* ---- Keys that nobody has to know any more --------------------------------------------------- */
@@ -172,11 +186,19 @@ void workflow_say_refused(struct op *op, struct bytes id, enum pawl_status statu
     char name[TEXT_QUOTE_LEN];
     const char *why = status == PAWL_NOT_FOUND ? "does not exist"
                       : status == PAWL_GONE    ? "has ended and is no longer kept"
-                      : status == PAWL_STATE   ? "has ended"
                       : status == PAWL_FULL    ? "finds no room: its key's line, or the number of "
                                                  "queues and types, is full"
                                                : "exists with other content";
     op->status = err_set(&op->err, status, "call \"%s\" %s", text_quote(id, name), why);
+}
+
+void workflow_say_ended(struct op *op, const struct feature_call *c, const char *end)
+{
+    struct workflow_op *q = op->feature.ctx;
+    char name[TEXT_QUOTE_LEN];
+    q->state = c->state;
+    op->status = err_set(&op->err, PAWL_STATE, "run \"%s\" is %s%s", text_quote(c->id, name),
+                         pawl_state_name(c->state), end);
 }
 
 enum pawl_status workflow_named(struct ledger *d, struct op *op, struct bytes id,
@@ -228,7 +250,7 @@ enum pawl_status workflow_signal(struct ledger *d, struct op *op, struct pawl_er
         return st;
     q->state = c.state;
     if (run_ended(r, &c)) {
-        workflow_say_refused(op, q->id, PAWL_STATE);
+        workflow_say_ended(op, &c, ": a signal would never be read");
         return PAWL_OK;
     }
     if (r->unread >= SIGNALS_MAX) {

@@ -25,6 +25,22 @@ static void invalid(struct web_answer a, const char *body, const char *field)
 
 #define STEP(members) "\"steps\":[{\"no\":1,\"name\":\"a\"," members "}]"
 
+/* What a finish brings is checked as in a request of its own: nothing of it is stored. */
+TEST(wrong_steps_of_a_finish)
+{
+    struct web w;
+    web_begin(&w, param);
+    struct run_pass p = run_begin(&w, "o1");
+    invalid(POST(&w, "/v1/work/finish",
+                 web_text("{\"lease\":\"%s\",\"results\":[{\"id\":\"o1\",\"result\":1,\"steps\":[{"
+                          "\"no\":1,\"name\":\"a#b\",\"kind\":\"run\",\"result\":1}]}]}",
+                          p.lease)),
+            "a#b", "steps");
+    run_finish(&w, &p, "\"result\":1", "completed");
+    invalid(POST(&w, "/v1/calls", "{\"type\":\"order\",\"run_timeout\":0}"), "0", "run_timeout");
+    web_end(&w);
+}
+
 TEST(wrong_steps)
 {
     static const struct {
