@@ -126,7 +126,7 @@ static int compare_seqs(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Those that the transaction has not, sorted, each once. NULL without memory. */
+/* Those of `seqs` that the transaction has not read, sorted, each once. NULL without memory. */
 static int64_t *missing(struct ledger *d, struct runs *m, const int64_t *seqs, size_t n,
                         size_t *out_n)
 {
@@ -348,7 +348,7 @@ enum pawl_status steps_load(struct ledger *d, const struct step_ref *v, size_t n
     led_column_init(&seqs, feature_arena(d), LED_INTS);
     led_column_init(&nos, feature_arena(d), LED_INTS);
     for (size_t i = 0; i < n; i++) {
-        /* Behind next_no there is none. */
+        /* No step is stored with a number from next_no on. */
         if (step_at(v[i].run, v[i].no) || !v[i].run->stored || v[i].no >= v[i].run->next_no)
             continue;
         led_add_int(&seqs, v[i].run->seq);
