@@ -74,6 +74,9 @@ static void run_check(const struct run *r)
     CHECK(r->next_signal > 0 && r->unread >= 0 && r->unread < r->next_signal);
     CHECK(r->waits >= 0 && r->flags >= 0);
     CHECK(!r->undoing_us == (r->reason == REASON_NONE));
+    CHECK(r->reason <= REASON_TIMEOUT && r->compensation <= UNDO_FAILED &&
+          r->shown <= SHOWN_UNDONE);
+    CHECK(r->name.len > 0 && r->created_us > 0 && r->deadline_us >= 0 && r->wait_us >= 0);
 }
 
 struct run run_read(const struct led_rows *rows, int i)
@@ -280,7 +283,8 @@ static void step_check(const struct step_row *s)
     CHECK(s->no > 0 && s->nth > 0 && s->name.len > 0 && s->started_us > 0);
     CHECK(step_kind_name((int64_t)s->kind) && step_status_name((int64_t)s->status));
     CHECK(step_ended(s->status) == (s->completed_us > 0));
-    CHECK(s->awaits >= 0 && s->attempts >= 0 && s->undos >= 0);
+    CHECK(s->awaits >= 0 && s->attempts >= 0 && s->until_us >= 0);
+    CHECK(s->result.form <= PAWL_BYTES && s->undos >= 0 && s->undos <= (UNDO_CAN | UNDO_WAS));
 }
 
 struct step_row step_read(const struct led_rows *rows, int i, int first)
