@@ -174,7 +174,7 @@ static bool kind_waits(enum step_kind kind)
     return kind == STEP_SLEEP || kind == STEP_SIGNAL || kind == STEP_JOIN || kind == STEP_SELECT;
 }
 
-/* Does the wait fit the kind? Else why not. */
+/* Why the wait does not fit the kind of the step; NULL: it does. */
 static const char *wait_fault(const struct workflow_step *s)
 {
     const struct workflow_wait *w = &s->wait;
@@ -246,7 +246,7 @@ static enum pawl_status step_of(struct ask *q, const struct json *one, struct wo
 
 /* ---- All of them ----------------------------------------------------------------------------- */
 
-/* The wait beside the steps is that of the one step that says nothing. */
+/* `wait` beside `steps` belongs to the one step that has no result, error or wait of its own. */
 static enum pawl_status wait_give(struct ask *q, const struct json *wait, struct workflow_steps *s,
                                   struct pawl_err *err)
 {

@@ -21,7 +21,7 @@
 #include "exec/work_signal.h"
 #include "model/cursor.h"
 
-/* Steps of all calls of one claim. */
+/* Results of the steps of all calls of one claim. */
 #define CLAIM_STEPS_LEN_MAX ((size_t)64 << 20)
 
 /* ---- Storing --------------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static void stored_add(struct buf *b, const struct workflow_steps *s)
     for (size_t i = 0; i < s->n; i++) {
         const struct workflow_step *v = &s->v[i];
         if (!v->status)
-            continue; /* a pass that knows less: not stored */
+            continue; /* not stored: the run undoes, and this pass does not know */
         json_add_comma(b);
         step_add(b, &(struct workflow_row){ .no = v->no,
                                             .name = v->stored_name,

@@ -12,7 +12,7 @@
 #include "cli/remote.h"
 
 #define PAGE_MAX 1000
-/* What Pawl always answers about a run. */
+/* Members that every answer about a run has: without them another program has answered. */
 #define RUN_HAS "id status workflow_name"
 
 static char *run_path(struct remote *r, const char *id, const char *rest)
@@ -371,7 +371,7 @@ static const struct subcommand {
     int (*run)(struct remote *r, int argc, char **argv);
     const char *argument; /* the first one, which it needs; NULL: it takes none */
     int args_max;
-    const char *options; /* its own, each with a space before and behind */
+    const char *options; /* that it takes, each with a space before and behind */
 } subcommands[] = {
     { "list", list_run, NULL, 0, " status name limit " },
     { "show", show_run, "ID", 1, " " },

@@ -2,9 +2,10 @@
  * pass.c - passes: durable points, the operations that store what came of them, and how a pass ends
  * (pass.h).
  *
- * The worker of the attempt, except where it is said. An operation is repeated until the database
- * has answered it, because a step is stored once; one with SQL is not, because then it is unknown
- * whether the SQL is stored: the next pass reads it from the journal.
+ * Runs on the worker of the attempt, unless a function says otherwise. An operation is repeated
+ * until the database has answered it; a step is stored once all the same. An operation with SQL is
+ * not repeated, because its SQL would run again: if the answer is lost, the pass is over, and the
+ * next one reads in the journal whether it was stored.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "exec/pass_inside.h"
@@ -21,7 +22,8 @@
 #include "model/needs.h"
 #include "store/feature.h"
 
-/* A loop over points that do nothing would use its slot for ever. */
+/* After so many points that did nothing the handler is taken to loop, and its thread is stopped: it
+ * would use its slot for ever. */
 #define VOIDS_MAX 1000
 /* A write that was not stored is repeated after this. */
 #define REPEAT_US 20000
@@ -177,8 +179,8 @@ bool pass_end(struct pawl_call *t)
 
 /* ---- Void points ----------------------------------------------------------------------------- */
 
-/* The handler loops over points that do nothing. End the attempt here, give its slot to another
- * thread, and keep this one. */
+/* The handler loops over points that do nothing. End the attempt here and give its slot to another
+ * thread; this one never returns, because the handler would go on. */
 static void park(struct pawl_call *t)
 {
     log_fields(LOG_ERROR, "a handler goes on after its run was suspended; its thread is stopped",
@@ -232,7 +234,8 @@ bool pass_enter(struct pawl_call *t)
     else if (atomic_load(&t->stop) == STOP_PROCESS)
         pass_over(t, PASS_BACK, BYTES_NONE);
     else if (session_open(t))
-        pass_over(t, PASS_FAILED, BYTES("SQL outside of its steps, which take it with them"));
+        pass_over(t, PASS_FAILED,
+                  BYTES("pawl_sql() was called outside of a step, by a handler that takes steps"));
     else if (run_wait_before(t, &err) != PAWL_OK)
         pass_over(t, err.status == PAWL_BUSY ? PASS_BACK : PASS_GONE, BYTES_NONE);
     return p->over == PASS_RUNS;
@@ -313,7 +316,7 @@ bool pass_next(struct pawl_call *t, enum step_kind kind, struct bytes name,
 
 /* ---- Operations ------------------------------------------------------------------------------ */
 
-/* Is the attempt still ours to go on with? */
+/* May this thread go on with the attempt? */
 static bool goes_on(struct pawl_call *t)
 {
     return atomic_load(&t->stage) == ATTEMPT_RUNNING && atomic_load(&t->stop) != STOP_PROCESS;
@@ -348,7 +351,7 @@ static void ask(struct pawl_call *t, struct workflow_op *q, enum pass_sql sql, s
     exec_look(t->e, out->ended, out->n_ended);
 }
 
-/* Remember what is stored now, for a later pass. */
+/* Put what is stored now into the journal, for a later pass. */
 static void remember(struct pawl_call *t, const struct workflow_steps *q)
 {
     struct pass *p = atomic_load(&t->pass);
@@ -402,7 +405,7 @@ struct bytes pass_refusal(struct pawl_call *t, const struct op *op)
     return text.data ? text : BYTES("its steps were not stored");
 }
 
-/* What the store answered, or that it did not. False: the pass is over. */
+/* What follows from the answer of the store, or from its absence. False: the pass is over. */
 static bool answered(struct pawl_call *t, const struct op *op, enum pass_sql sql)
 {
     struct pass *p = atomic_load(&t->pass);

@@ -51,12 +51,13 @@ enum pass_answer pass_refuse(struct pawl_call *t, const char *text);
 /* There is no memory for a durable point: the attempt ends with an error, and another one tries
  * again. */
 enum pass_answer pass_no_memory(struct pawl_call *t);
-/* This child has ended, as a join or select has said. */
+/* Has a join or select of this pass found that this child has ended? */
 bool pass_child_ended(struct pawl_call *t, struct bytes id);
-/* A join or select said so. */
+/* Remember that a join or select found it so. */
 void pass_child_is_ended(struct pawl_call *t, struct bytes id);
 
-/* Is the pass over, so that nothing has an effect any more? Counts as a void point. */
+/* Is the pass over, so that nothing has an effect any more? Then this counts as a point that did
+ * nothing. */
 bool pass_void(struct pawl_call *t);
 /* Does it take steps, and is it outside of one? Then SQL is refused. */
 bool pass_between(const struct pawl_call *t);

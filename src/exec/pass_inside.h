@@ -1,6 +1,7 @@
 /*
  * pass_inside.h - what the files of passes share: pass.c (durable points, operations, the end),
- * pass_step.c (steps that run code), pass_undo.c (undoing). Private to them.
+ * pass_step.c (steps that run code), pass_point.c (steps that run none), pass_undo.c (undoing).
+ * Private to them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

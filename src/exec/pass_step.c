@@ -14,7 +14,7 @@
 
 /* ---- One try --------------------------------------------------------------------------------- */
 
-/* The answer of the handler, or of the step that runs. */
+/* What the handler has answered, sent and asked so far; put aside while a step runs. */
 struct aside {
     struct finish_item item;
     bool answered, state_for_good;
@@ -173,7 +173,7 @@ static bool before(struct pawl_call *t, const struct pass_step *s, const struct 
     return op.status == PAWL_OK;
 }
 
-/* It has failed for good, and so does the pass. */
+/* The step has failed for good, and so does the pass. */
 static enum pass_answer failed(struct pawl_call *t, struct workflow_step *step, enum step_says says,
                                const struct pass_try *try)
 {
@@ -187,7 +187,7 @@ static enum pass_answer failed(struct pawl_call *t, struct workflow_step *step, 
     return pass_over(t, PASS_FAILED, try->error.data ? try->error : BYTES("a step failed"));
 }
 
-/* Its result could not be stored, so it has happened without one. */
+/* The store refused the step's result: it has happened, and has none. */
 static enum pass_answer unstorable(struct pawl_call *t, struct workflow_step *step,
                                    const struct op *op)
 {

@@ -86,7 +86,7 @@ static const struct workflow_row *undo_row(struct pawl_call *t, const struct pas
     return found;
 }
 
-/* What came of a try is stored. True: it has ended well. */
+/* Store what came of a try. True: the undo has ended well. */
 static bool say(struct pawl_call *t, struct workflow_step *step, const struct pass_step *s,
                 const struct pass_try *try)
 {

@@ -86,7 +86,7 @@ struct workflow_steps { /* fenced: .token and .seq of the feature_op */
     struct bytes version; /* of the module; absent: none. Stored when the run begins */
     struct bytes node;    /* recorded with the steps */
     bool undoing;         /* this pass undoes */
-    bool by_lease;        /* what the lease says goes for `undoing` and `node` */
+    bool by_lease;        /* `undoing` and `node` are taken from the lease */
     bool ends;            /* finish_item.with: nothing waits, and the item says what follows. Also
                              of RESTART, whose item is a LATER */
     /* answer */

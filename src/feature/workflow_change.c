@@ -116,7 +116,7 @@ static enum pawl_status first_undone(struct ledger *d, const struct run *r, int6
     return st;
 }
 
-/* It goes forward again: nothing is undone any more. */
+/* The run goes forward again: it no longer undoes. */
 static void forward(struct run *r)
 {
     r->undoing_us = 0;

@@ -168,7 +168,7 @@ static enum pawl_status run_moved(struct ledger *d, struct run *r, const struct 
         r->flags |= RUN_ENDED;
         if (r->ends)
             r->compensation = r->ends_undone;
-        else if (r->compensation == UNDO_GOES_ON) /* somebody ended it without */
+        else if (r->compensation == UNDO_GOES_ON) /* a person ended it without the undos */
             r->compensation = UNDO_NONE;
         r->ends = false;
         r->shown = run_shown(r, v->to);
@@ -239,7 +239,8 @@ enum pawl_status flows_shown(struct ledger *d, const int64_t *seqs, size_t n, en
     return st;
 }
 
-/* A run whose compensation failed, and a child one of whose parents has not ended. */
+/* Keep a run whose compensation failed, and a child as long as one of its parents has not ended.
+ */
 enum pawl_status workflow_keep(struct ledger *d, const int64_t *seqs, size_t n, bool *keep,
                                struct pawl_err *err)
 {

@@ -1,9 +1,9 @@
 /*
  * workflow_fork.c - a new run that begins with the results of another one's first steps.
  *
- * Store thread, under the lock of the other run's row. Who ends a child locks the rows of its
- * parents before it reads which they are; so a child that is taken over here is seen to end, by
- * this transaction or by that one.
+ * Store thread, under the lock of the other run's row. The transaction in which a child ends locks
+ * the rows of its parents before it reads which they are. So the end of a child that is taken over
+ * here is seen by this transaction or by that one.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "feature/workflow_inside.h"
@@ -114,7 +114,10 @@ enum pawl_status workflow_fork(struct ledger *d, struct op *op, struct pawl_err 
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
     if (from->kind == STEP_UNDO) {
-        op->status = err_set(&op->err, PAWL_STATE, "a fork cannot begin with an undo");
+        char name[TEXT_QUOTE_LEN];
+        op->status =
+            err_set(&op->err, PAWL_STATE, "step \"%s\" is an undo: a fork cannot begin there",
+                    text_quote(q->from, name));
         return PAWL_OK;
     }
     st = spec_make(d, op, r, &spec, err);

@@ -184,9 +184,9 @@ static inline int64_t signal_used_by(const struct run *r, int64_t no)
 
 /* The operations. */
 MUST_USE enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err *err);
-/* An operation of a lease that does not hold the run any more: was it stored before? */
 /* The token of the operation's lease, as text in scratch. */
 struct bytes workflow_pass(struct ledger *d, const struct op *op);
+/* An operation of a lease that does not hold the run any more: was it stored before? */
 MUST_USE enum pawl_status workflow_former(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_signal(struct ledger *d, struct op *op, struct pawl_err *err);
 /* A row of the inbox: a signal from SQL. */
@@ -249,11 +249,11 @@ struct journal_look {
 /* For store_look(): read a journal; `ctx` is a struct journal_look. */
 MUST_USE enum pawl_status workflow_journal_look(struct ledger *d, void *ctx, struct pawl_err *err);
 
-/* Undoing (workflow_undo.c): from now on the run undoes what it did. */
+/* From now on the run undoes what it did (workflow_end.c). */
 MUST_USE enum pawl_status run_undo(struct ledger *d, struct run *r, enum run_reason reason,
                                    struct bytes error, struct pawl_err *err);
 
-/* The functions of struct feature (workflow_end.c). */
+/* The functions of struct feature (workflow_end.c; flow_retry() is in workflow_change.c). */
 MUST_USE enum pawl_status flows_ending(struct ledger *d, const int64_t *seqs, size_t n,
                                        struct pawl_err *err);
 MUST_USE enum pawl_status flow_end(struct ledger *d, struct flow_end *q, struct pawl_err *err);

@@ -74,6 +74,9 @@ static void run_check(const struct run *r)
     CHECK(r->next_signal > 0 && r->unread >= 0 && r->unread < r->next_signal);
     CHECK(r->waits >= 0 && r->flags >= 0);
     CHECK(!r->undoing_us == (r->reason == REASON_NONE));
+    CHECK(r->reason <= REASON_TIMEOUT && r->compensation <= UNDO_FAILED &&
+          r->shown <= SHOWN_UNDONE);
+    CHECK(r->name.len > 0 && r->created_us > 0 && r->deadline_us >= 0 && r->wait_us >= 0);
 }
 
 struct run run_read(const struct led_rows *rows, int i)
@@ -126,7 +129,7 @@ static int compare_seqs(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Those that the transaction has not, sorted, each once. NULL without memory. */
+/* Those of `seqs` that the transaction has not read, sorted, each once. NULL without memory. */
 static int64_t *missing(struct ledger *d, struct runs *m, const int64_t *seqs, size_t n,
                         size_t *out_n)
 {
@@ -280,7 +283,8 @@ static void step_check(const struct step_row *s)
     CHECK(s->no > 0 && s->nth > 0 && s->name.len > 0 && s->started_us > 0);
     CHECK(step_kind_name((int64_t)s->kind) && step_status_name((int64_t)s->status));
     CHECK(step_ended(s->status) == (s->completed_us > 0));
-    CHECK(s->awaits >= 0 && s->attempts >= 0 && s->undos >= 0);
+    CHECK(s->awaits >= 0 && s->attempts >= 0 && s->until_us >= 0);
+    CHECK(s->result.form <= PAWL_BYTES && s->undos >= 0 && s->undos <= (UNDO_CAN | UNDO_WAS));
 }
 
 struct step_row step_read(const struct led_rows *rows, int i, int first)
@@ -348,7 +352,7 @@ enum pawl_status steps_load(struct ledger *d, const struct step_ref *v, size_t n
     led_column_init(&seqs, feature_arena(d), LED_INTS);
     led_column_init(&nos, feature_arena(d), LED_INTS);
     for (size_t i = 0; i < n; i++) {
-        /* Behind next_no there is none. */
+        /* No step is stored with a number from next_no on. */
         if (step_at(v[i].run, v[i].no) || !v[i].run->stored || v[i].no >= v[i].run->next_no)
             continue;
         led_add_int(&seqs, v[i].run->seq);

@@ -91,7 +91,7 @@ static void row_show(struct arena *a, const struct run *r, struct workflow_run *
                &out->n_wait_signals);
 }
 
-/* It has its call, too. */
+/* What needs the run's call, which has been read. */
 static void run_settle(const struct run *r, struct workflow_run *v)
 {
     v->status = status_of(r, &v->call);
@@ -163,7 +163,7 @@ static enum pawl_status others_read(struct ledger *d, struct several *l, struct 
     return st == PAWL_OK && l->a->failed ? err_no_memory(err, "workflows") : st;
 }
 
-/* Which of the stored words may be shown with this status. */
+/* What is stored in `shown` of the runs that may have this status. */
 static enum run_shown coarse(enum workflow_status status)
 {
     switch (status) {
@@ -247,7 +247,7 @@ enum pawl_status workflow_list(struct store *s, struct arena *a, const struct wo
     out->next_before = l.next_before;
     for (size_t i = 0; i < l.n && st == PAWL_OK; i++) {
         if (g.found[i] != PAWL_OK)
-            continue; /* gone since */
+            continue; /* gc removed it since */
         l.v[i].call = g.out[i];
         run_settle(&l.rows[i], &l.v[i]);
         if (fits(q, &l.v[i]))

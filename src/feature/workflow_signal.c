@@ -2,7 +2,7 @@
  * workflow_signal.c - signals, which wake a run that waits for them, and values that a run shows.
  *
  * Store thread. A signal that comes before the first step makes the run's row, so that it is there
- * for the first wait; the call has not begun by that.
+ * for the first wait. That does not begin the run.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "feature/workflow_inside.h"
@@ -254,9 +254,10 @@ enum pawl_status workflow_signal(struct ledger *d, struct op *op, struct pawl_er
         return PAWL_OK;
     }
     if (r->unread >= SIGNALS_MAX) {
-        op->status = err_set(&op->err, PAWL_FULL,
-                             "%d signals of this run are not read yet, and no more are allowed",
-                             SIGNALS_MAX);
+        char id[TEXT_QUOTE_LEN];
+        op->status =
+            err_set(&op->err, PAWL_FULL, "run \"%s\": %d signals are not consumed yet, limit %d",
+                    text_quote(q->id, id), SIGNALS_MAX, SIGNALS_MAX);
         return PAWL_OK;
     }
     if (!r->stored)

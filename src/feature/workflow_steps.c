@@ -23,7 +23,7 @@ struct plan {
     struct run *r;
     struct step_row **row;   /* of each step of q */
     struct call_spec *child; /* of each step of q, settled */
-    bool *known;             /* of each step of q: its child's id was another call's */
+    bool *known;             /* of each step of q: a call with its child's id was there before */
     bool *shown;             /* of each value that q publishes: the run shows one of that name */
     struct feature_call run; /* the call; seq 0: not read yet */
     size_t n_children;       /* to be accepted */
@@ -80,8 +80,7 @@ static bool allowed(struct plan *p, const struct workflow_step *s, const struct 
     bool ends = s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED;
     if (s->no < 1 || !step_kind_name((int64_t)s->kind))
         return refuse(p, PAWL_INVALID, s,
-                      "its \"no\" counts from 1, and its kind is one of the "
-                      "documented ones");
+                      "its \"no\" must be at least 1, and its kind one of the documented ones");
     if (fault)
         return refuse(p, PAWL_INVALID, s, arena_printf(feature_arena(p->d), "its name %s", fault));
     if (ends && s->result.bytes.len > RESULT_LEN_MAX)
@@ -89,13 +88,16 @@ static bool allowed(struct plan *p, const struct workflow_step *s, const struct 
     if (row->stored)
         return true;
     if (s->no > r->next_no + STEPS_AT_ONCE_MAX)
-        return refuse(p, PAWL_INVALID, s, "steps before it are not stored");
+        return refuse(p, PAWL_INVALID, s,
+                      arena_printf(feature_arena(p->d),
+                                   "steps before it are not stored; the next \"no\" is %lld",
+                                   (long long)r->next_no));
     if (s->kind != STEP_UNDO && r->steps >= STEPS_MAX)
         return refuse(p, PAWL_FULL, s, "the run has 10000 steps already; restart it");
     if (r->bytes + (int64_t)s->result.bytes.len > STEPS_LEN_MAX)
         return refuse(p, PAWL_FULL, s, "the results of the run would exceed 64 MiB; restart it");
     if (s->kind == STEP_UNDO && !p->q->undoing)
-        return refuse(p, PAWL_STATE, s, "the run does not undo");
+        return refuse(p, PAWL_STATE, s, "it is an undo, and the run does not undo");
     if (s->kind != STEP_UNDO && p->q->undoing)
         return refuse(p, PAWL_STATE, s, "the run undoes, and takes no further step");
     return true;
@@ -178,7 +180,7 @@ static enum pawl_status plan_child(struct plan *p, size_t i, const struct step_r
     return st;
 }
 
-/* The code asks for another step than the stored one: both are named. */
+/* The code asks for another step than the stored one: q->why names both. */
 static void contradict(struct op *op, struct workflow_steps *q, const struct workflow_step *s,
                        const struct step_row *row, struct bytes name)
 {
@@ -319,7 +321,7 @@ static void stick(struct plan *p, struct step_row *row, const struct workflow_st
     p->stuck = row;
 }
 
-/* Does it tell of a try? */
+/* Does it say what came of a try? */
 static bool says_try(const struct workflow_step *s)
 {
     return s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED ||
@@ -389,7 +391,7 @@ static void answer(struct plan *p, struct workflow_step *s, const struct step_ro
     s->until_us = row->until_us;
 }
 
-/* Is it something that the pass of an older mind did, and that must be known to the undoing? */
+/* Did a pass that was claimed before the undoing do something that the undoing has to know of? */
 static bool happened(const struct workflow_step *s)
 {
     return s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED;
@@ -472,15 +474,15 @@ static enum pawl_status suspend(struct plan *p, int64_t at_us, struct pawl_err *
     p->q->suspended = true;
     p->q->run_at_us = at_us;
     p->changed = true;
-    p->op->feature.brings = true; /* its key's next, or an earlier time to look */
+    p->op->feature.brings = true; /* it may be due at once, or before the next look for work */
     enum pawl_status st = run_put(p->d, p->r, err);
     return st == PAWL_OK ? feature_flow_suspend(p->d, p->op, at_us, err) : st;
 }
 
 /* ---- The operation --------------------------------------------------------------------------- */
 
-/* The run ends as dead_letter because of `why`. A retry goes on with what it did: one that was
- * undoing goes on undoing, and is kept until then. */
+/* The run ends as dead_letter, with q->why as its error. A retry goes on from its steps; one that
+ * was undoing goes on undoing, and gc keeps it until then. */
 static enum pawl_status stop(struct plan *p, struct pawl_err *err)
 {
     struct run *r = p->r;
@@ -615,7 +617,7 @@ struct bytes workflow_pass(struct ledger *d, const struct op *op)
     return arena_copy(feature_arena(d), bytes_of(text));
 }
 
-/* The operation let go of the run, and its answer was lost. */
+/* The operation suspended or ended the run, and its answer was lost: answer it again. */
 enum pawl_status workflow_former(struct ledger *d, struct op *op, struct pawl_err *err)
 {
     struct workflow_op *w = op->feature.ctx;

@@ -67,7 +67,9 @@ int pawl_step(struct pawl_call *c, const struct pawl_step *step, struct pawl_dat
     if (!s.name || !s.run)
         return refused(c, "pawl_step: its name or its function is NULL");
     if (s.timeout_us < 0 || s.timeout_us > DURATION_MAX_US || s.max_attempts < 0)
-        return refused(c, "step \"%.100s\": its timeout or its attempts are below 0", s.name);
+        return refused(
+            c, "step \"%.100s\": its timeout must be 0..%lld us, its max_attempts at least 0",
+            s.name, (long long)DURATION_MAX_US);
     struct pass_step own = { .name = bytes_of(s.name),
                              .run = s.run,
                              .undo = s.undo,

@@ -118,7 +118,7 @@ WORKFLOW_CASE(a_cancel_while_it_runs)
             OK(asks(b, id, way, &state), &b->op.err);
             EQ_INT(state, PAWL_PROCESSING);
         }
-        FALSE(get(b, id).cancel_requested); /* it is no wish: it is decided */
+        FALSE(get(b, id).cancel_requested); /* no request any more: it is decided */
         OK(wait_signal(&p, 2, "go", 0), &b->op.err);
         TRUE(p.answer.steps.suspended);
         EQ_STR(journal_of(b, p.seq), "1 a run completed 1"); /* and does not wait */

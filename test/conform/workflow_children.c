@@ -34,7 +34,7 @@ static void ends_for_a_forgotten_step(struct conform_fixture *b, bool again)
     OK(join(&r, 2, "all", new, false, 0), &b->op.err);
     TRUE(r.answer.steps.suspended);
     child_ends(b, old);
-    if (get(b, "x").waiting_for == WAIT_WORKER) { /* woken in vain */
+    if (get(b, "x").waiting_for == WAIT_WORKER) { /* woken, and nothing has come */
         struct pass s = pass_named(b, "x");
         OK(join(&s, 2, "all", new, false, 0), &b->op.err);
         TRUE(s.answer.steps.suspended);

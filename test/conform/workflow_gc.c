@@ -1,5 +1,5 @@
 /*
- * workflow_gc.c - gc and archive of runs: what stays while somebody may need it, and that nothing
+ * workflow_gc.c - gc and archive of runs: what stays while it may be needed, and that nothing
  * stays in any table when all is gone.
  *
  * SPDX-License-Identifier: Apache-2.0

@@ -205,7 +205,7 @@ WORKFLOW_CASE(a_fork_leaves_the_run_as_it_is)
     EQ_STATUS(fork_from(b, "x", "b", "w"), PAWL_CONFLICT, &b->op.err);
     EQ_STR(journal_of(b, p.seq), was);
     EQ_INT(get(b, "x").waiting_for, WAIT_SIGNAL);
-    EQ_TEXT(get(b, "y").spec.type, "t"); /* whoever runs the one runs the other */
+    EQ_TEXT(get(b, "y").spec.type, "t"); /* the same workers run both */
     EQ_TEXT(get(b, "y").spec.queue, "default");
     EQ_UINT(get(b, "y").spec.n_needs, 0);
     struct pass y = pass_named(b, "y");

@@ -72,14 +72,14 @@ readme()
     mkdir -p bare
     printf '#!/bin/sh\necho "jq: not found" >&2\nexit 127\n' >bare/jq
     chmod +x bare/jq
-    timeout 30 sh make.sh || echo "the server did not start: $(cat run.err)"
+    timeout 60 sh make.sh || echo "the server did not start: $(cat run.err)"
     readme_url=http://127.0.0.1:$(cat run/port)
     awk '/^```sh$/ { on = 1; next }
         /^```$/ { if (killed) print "sh make.sh"; on = killed = 0 }
         on { print }
         on && /^kill -9/ { killed = 1 }' "$top/README.md" |
         sed "s/127\.0\.0\.1:7295/127.0.0.1:$(cat run/port)/g" >readme.sh
-    PATH=$PWD/bare:$PATH PAWL_URL=$readme_url timeout 90 bash -e readme.sh >readme.out 2>&1 ||
+    PATH=$PWD/bare:$PATH PAWL_URL=$readme_url timeout 150 bash -e readme.sh >readme.out 2>&1 ||
         echo "exit code $?: $(cat readme.out run.err)"
     out=$(cat readme.out)
     has first "$out" '"result":{"hello":"world"}'

@@ -22,7 +22,7 @@ blocks()
 run_page()
 {
     blocks sh "$2" | sed "s/127\.0\.0\.1:7295/127.0.0.1:${url##*:}/g" >"$1.sh"
-    timeout 90 bash -e -c "trap 'kill \$(jobs -p) 2>/dev/null || :' EXIT; . ./$1.sh" >"$1.out" 2>&1 ||
+    timeout 140 bash -e -c "trap 'kill \$(jobs -p) 2>/dev/null || :' EXIT; . ./$1.sh" >"$1.out" 2>&1 ||
         echo "exit code $?: $(cat "$1.out")"
 }
 

@@ -19,9 +19,9 @@ static bool is_later(const struct ledger *c, const struct led_call *it)
     return it && it->now.state == PAWL_PENDING && it->now.run_at_us > c->now_us;
 }
 
-/* These calls were known before, and held by a lease. Whoever wakes has locked what lets them wait
- * since then: the transaction that had locked it may have let one wait. Then nothing would be
- * written here, and nothing found changed, so it is asked for. */
+/* These calls were known before, and held by a lease. The operation that wakes has since then
+ * locked what lets them wait: the transaction that had locked it may have let one wait. Then
+ * nothing would be written here, and nothing found changed, so it is asked for. */
 static enum pawl_status held_still(struct ledger *c, const int64_t *seqs, size_t n,
                                    struct pawl_err *err)
 {
