@@ -41,7 +41,8 @@ void pass_undo_note(struct pawl_call *t, const struct pass_step *s, struct bytes
 {
     struct pass *p = atomic_load(&t->pass);
     bool completed = row && row->status == STEP_COMPLETED;
-    if (!s->undo || (row && row->undone) || (!completed && !in_doubt(p, row)))
+    /* A stored step without an undo is final: taken over by a fork, or older than its undo. */
+    if (!s->undo || (row && (row->undone || !row->undo)) || (!completed && !in_doubt(p, row)))
         return;
     struct pass_step *kept = arena_alloc(&t->arena, sizeof *kept);
     if (!kept || !room(t, p)) {

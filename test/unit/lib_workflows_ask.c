@@ -53,6 +53,22 @@ TEST(a_fork_goes_on_from_its_step)
     pawl_close(p);
 }
 
+/* Its first step is the other run's: that one undoes it, once. */
+TEST(a_fork_never_undoes_what_it_took_over)
+{
+    struct pawl *p = waiting(param);
+    struct pawl_err err;
+    OK(pawl_workflow_fork(p, "x", "go", "y", NULL, &err), &err);
+    UNTIL(steps_wait(p, "y", "signal"));
+    OK(pawl_workflow_cancel(p, "y", 0, NULL, &err), &err);
+    fixture_ends(p, "y", PAWL_CANCELLED);
+    EQ_STR(steps_log, "a");
+    OK(pawl_workflow_cancel(p, "x", 0, NULL, &err), &err);
+    fixture_ends(p, "x", PAWL_CANCELLED);
+    EQ_STR(steps_log, "a una");
+    pawl_close(p);
+}
+
 TEST(a_retry_goes_on_or_forgets_from_a_step_on)
 {
     struct pawl *p = waiting(param);
