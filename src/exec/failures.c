@@ -104,13 +104,14 @@ static void tell_finish(struct exec *e, const struct finish *q)
             continue;
         /* Only a call that took steps is pending after it was refused. */
         bool undoes = f->how == END_REFUSE && f->state == PAWL_PENDING;
+        bool begun = f->flow && f->state == PAWL_PENDING;
         tell(e, undoes ? "call failed, and undoes its steps" : failed_message(f->state),
              &(struct lost_attempt){ .id = f->id,
                                      .type = f->type,
                                      .error = f->error_out,
                                      /* A run that undoes counts its attempts anew. */
                                      .attempt_no = MAX(f->counts.attempts + f->counts.lost, 1),
-                                     .state = f->state });
+                                     .state = begun ? PAWL_PROCESSING : f->state });
     }
 }
 

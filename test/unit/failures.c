@@ -128,12 +128,12 @@ TEST(a_run_that_undoes_is_told_twice)
     fixture_ends(p, "a", PAWL_FAILED);
     wait_lines(1 + keeps_runs);
     EQ_STR(heard.lines[0], keeps_runs
-                               ? "call failed, and undoes its steps: id=\"a\" type=\"flow\" try=0 "
-                                 "status=\"pending\" error=\"never\""
+                               ? "call failed, and undoes its steps: id=\"a\" type=\"flow\" try=1 "
+                                 "status=\"processing\" error=\"never\""
                                : "call failed for good: id=\"a\" type=\"flow\" try=1 "
                                  "status=\"failed\" error=\"mem: keeps calls only\"");
     if (keeps_runs)
-        EQ_STR(heard.lines[1], "call failed for good: id=\"a\" type=\"flow\" try=0 "
+        EQ_STR(heard.lines[1], "call failed for good: id=\"a\" type=\"flow\" try=1 "
                                "status=\"failed\" error=\"never\"");
     pawl_close(p);
     EQ_INT(heard.n, 1 + keeps_runs);
