@@ -262,6 +262,7 @@ enum call_wait workflow_wait_of(int64_t waits);
  * thread. */
 struct workflow_counts {
     int64_t steps, signals, compensations, divergences;
+    int64_t steps_read; /* of journals, for passes and claims: what replay costs the database */
 };
 /* Read the counts. */
 void workflow_counts(struct workflow_counts *out);

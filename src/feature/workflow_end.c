@@ -14,7 +14,7 @@
 #include "base/limits.h"
 
 static struct {
-    _Atomic int64_t steps, signals, compensations, divergences;
+    _Atomic int64_t steps, signals, compensations, divergences, steps_read;
 } counts;
 
 void workflow_count_step(void)
@@ -37,12 +37,18 @@ void workflow_count_compensation(void)
     atomic_fetch_add(&counts.compensations, 1);
 }
 
+void workflow_count_read(int64_t steps)
+{
+    atomic_fetch_add(&counts.steps_read, steps);
+}
+
 void workflow_counts(struct workflow_counts *out)
 {
     out->steps = atomic_load(&counts.steps);
     out->signals = atomic_load(&counts.signals);
     out->compensations = atomic_load(&counts.compensations);
     out->divergences = atomic_load(&counts.divergences);
+    out->steps_read = atomic_load(&counts.steps_read);
 }
 
 /* ---- Undoing --------------------------------------------------------------------------------- */

@@ -43,9 +43,9 @@ static enum pawl_status spec_make(struct ledger *d, struct op *op, const struct 
     if (st != PAWL_OK)
         return st;
     if (!q->fork_id.data && !q->made_id.data) {
-        struct bytes id = bytes_of(
-            arena_printf(op->a, "%.*s-fork-%lld", BYTES_ARG(q->id), (long long)feature_now(d)));
-        q->made_id = id;
+        const char *id =
+            arena_printf(op->a, "%.*s-fork-%lld", BYTES_ARG(q->id), (long long)feature_now(d));
+        q->made_id = id ? ident_derived(op->a, bytes_of(id)) : BYTES_NONE;
     }
     out->id = q->fork_id.data ? q->fork_id : q->made_id;
     out->parent = BYTES_NONE;

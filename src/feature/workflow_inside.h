@@ -165,6 +165,8 @@ void workflow_count_step(void);
 void workflow_count_signal(void);
 void workflow_count_divergence(void);
 void workflow_count_compensation(void);
+/* Steps that were read for a pass. */
+void workflow_count_read(int64_t steps);
 
 /* Before a row is buffered: if a change of it may be (`again`), write what is buffered first,
  * because one statement changes a row once. */

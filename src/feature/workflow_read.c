@@ -68,6 +68,8 @@ static enum pawl_status page_read(struct ledger *d, const struct journal_look *q
     led_int(&p, n);
     enum pawl_status st = feature_query(d, SQL_STEP_LIST, &p, &rows, err);
     *out_len = 0;
+    if (st == PAWL_OK)
+        workflow_count_read(rows->n);
     for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
         struct step_row s = step_read(rows, i, 0);
         CHECK(s.no >= from_no);
@@ -156,6 +158,7 @@ static enum pawl_status look_small(struct ledger *d, void *ctx, struct pawl_err 
     enum pawl_status st = feature_query(d, SQL_WORKFLOW_JOURNAL, &p, &rows, err);
     if (st != PAWL_OK || rows->n == 0)
         return st;
+    workflow_count_read(led_get_int(rows, 0, RUN_COLUMNS) ? rows->n : 0); /* it may have none */
     struct run r = run_read(rows, 0);
     bool small = r.bytes <= SMALL_LEN && r.next_no <= q->from_no + SMALL_STEPS;
     head_copy(q, &r);

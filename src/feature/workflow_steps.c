@@ -163,6 +163,8 @@ static enum pawl_status plan_child(struct plan *p, size_t i, const struct step_r
     if (!call_spec_copy(a, s->call, to))
         return err_no_memory(err, "a child");
     to->id = step_child_id(a, p->run.id, p->r->generation, row->name, row->nth);
+    if (!to->id.data)
+        return err_no_memory(err, "a child");
     to->parent = p->run.id;
     to->watch |= WATCH_CHILD;
     st = call_spec_settle(a, feature_world(p->d), to, &why);

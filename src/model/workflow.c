@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/ident.h"
 #include "base/limits.h"
 #include "base/text.h"
 
@@ -84,7 +85,7 @@ struct bytes step_child_id(struct arena *a, struct bytes parent, int64_t generat
             ? arena_printf(a, "%.*s.%.*s#%lld", BYTES_ARG(parent), BYTES_ARG(name), (long long)nth)
             : arena_printf(a, "%.*s~%lld.%.*s#%lld", BYTES_ARG(parent), (long long)generation,
                            BYTES_ARG(name), (long long)nth);
-    return bytes_of(id);
+    return id ? ident_derived(a, bytes_of(id)) : BYTES_NONE;
 }
 
 /* ---- Waits ----------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "model/needs.h"
 #include "sql_names.h"
 #include "store/feature.h"
 
@@ -103,6 +104,53 @@ WORKFLOW_CASE(a_pass_that_is_cut_off_goes_on_elsewhere)
     step_ok(&q, 2, "b", "2");
     end_pass(&q, END_RESULT);
     STATE_IS(b, "x", PAWL_COMPLETED);
+}
+
+/* A claim of this node, whose lease ends unless it is extended. */
+static struct pass pass_on(struct conform_fixture *b, const char *node_name)
+{
+    static const struct bytes has[] = { NEED_STEPS };
+    struct claim q = want(b, 1);
+    q.node = bytes_of(node_name);
+    q.has = has;
+    q.n_has = COUNT_OF(has);
+    q.lease_us = 10 * SEC_US;
+    q = claim_as(b, q);
+    EQ_UINT(q.n, 1);
+    return (struct pass){ .b = b, .token = q.token, .seq = q.calls[0].seq };
+}
+
+/* Each dies in its own step, and max_lost is two: losses count from the last stored step. */
+WORKFLOW_CASE(five_nodes_are_lost_in_five_steps)
+{
+    struct call_spec s = plan("x");
+    s.max_lost = 2;
+    s.max_attempts = 1;
+    accept_spec(b, s);
+    for (int i = 1; i <= 6; i++) {
+        struct pass p = pass_on(b, arena_printf(&b->a, "node%d", i));
+        EQ_INT(get(b, "x").counts.lost, i > 1);
+        if (i > 1)
+            step_ok(&p, i - 1, "add", "1");
+        struct call c = get(b, "x");
+        EQ_INT(c.counts.lost, 0);
+        EQ_INT(c.counts.attempts, 0);
+        EQ_TEXT(c.node, arena_printf(&b->a, "node%d", i));
+        if (i == 6) {
+            end_pass(&p, END_RESULT);
+            break;
+        }
+        advance(b, 11 * SEC_US);
+        EQ_INT(sweep(b).reclaimed, 1);
+        c = get(b, "x");
+        EQ_INT(c.state, i > 1 ? PAWL_PROCESSING : PAWL_PENDING); /* the first step begins it */
+        EQ_INT(c.counts.lost, 1);
+        EQ_INT(c.counts.attempts, 0);
+    }
+    struct call c = get(b, "x");
+    EQ_INT(c.state, PAWL_COMPLETED);
+    EQ_INT(c.counts.lost, 0);
+    EQ_UINT(attempts_of(b, "x").n, 5); /* people see them all */
 }
 
 WORKFLOW_CASE(code_that_contradicts_the_journal_stops_the_run)

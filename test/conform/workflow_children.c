@@ -159,6 +159,30 @@ WORKFLOW_CASE(a_hundred_generations_have_a_child_each)
     end_pass(&p, END_RESULT);
 }
 
+/* Ids that are made of a run's are shortened where they would be too long. */
+WORKFLOW_CASE(children_and_forks_of_a_run_with_a_long_id)
+{
+    char id[NAME_LEN_MAX + 1];
+    memset(id, 'i', NAME_LEN_MAX);
+    id[NAME_LEN_MAX] = 0;
+    struct pass p = pass_of_new(b, id);
+    const char *one = child_of(&p, 1, "part", NULL), *two = child_of(&p, 2, "part", NULL);
+    LE_INT(strlen(one), NAME_LEN_MAX);
+    NE_INT(strcmp(one, two), 0);
+    EQ_TEXT(get(b, one).spec.parent, id);
+    OK(join(&p, 3, "all", one, false, 0), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    child_ends(b, one);
+    p = pass_named(b, id);
+    OK(join(&p, 3, "all", one, false, 0), &b->op.err);
+    EQ_TEXT(p.steps[0].result_out.bytes, arena_printf(&b->a, "[\"%s\"]", one));
+    OK(change(b, (struct workflow_op){ .what = WORKFLOW_FORK,
+                                       .id = bytes_of(id),
+                                       .from = BYTES("part#2") }),
+       &b->op.err);
+    EQ_STR(engine_rows(b->url, "SELECT COUNT(*) FROM pawl_workflow"), "2");
+}
+
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
 static enum pawl_status child_keyed(struct pass *p, int64_t no, const char *key)

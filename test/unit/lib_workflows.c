@@ -148,6 +148,9 @@ static int dies(struct pawl_call *c, void *arg)
 static int five_steps(struct pawl_call *c)
 {
     int64_t sum = 0;
+    /* A process died since the last stored step, or none did: never more. */
+    EQ_INT(pawl_call_view(c)->lost, atomic_load(&steps_told) != 1);
+    EQ_INT(pawl_call_view(c)->attempts, 0);
     for (int i = 1; i <= 5; i++) {
         struct pawl_data n;
         if (pawl_step(c,
@@ -189,6 +192,8 @@ TEST(five_passes_may_be_lost_in_five_steps)
     fixture_on(p, "flow", five_steps);
     fixture_start(p, 2);
     steps_complete(p, "x", "15");
+    EQ_INT(engine_int(param, "SELECT lost + attempts FROM pawl_outcome"), 0);
+    EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_attempt"), 5);
     pawl_close(p);
 }
 

@@ -1,6 +1,6 @@
 /*
- * lib_workflows_code.c - what the code of a run may do and may not: forget to check, change, begin
- * again; and what of it is undone.
+ * lib_workflows_code.c - what the code of a run may do and may not: change, begin again; and
+ * what of it is undone.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,96 +13,6 @@
 #include "steps_fixture.h"
 
 RUNS_ON(ENGINES_DURABLE)
-
-/* ---- Unchecked ------------------------------------------------------------------------------- */
-
-static int never_checks(struct pawl_call *c)
-{
-    struct pawl_data go = { PAWL_JSON, "old", 3 };
-    struct pawl_err err;
-    const struct pawl_rows *rows;
-    (void)!steps_do(c, "a");
-    (void)!pawl_step_signal(c, "go", 0, &go);
-    (void)!steps_do(c, "b");
-    pawl_publish(c, "at", PAWL_TEXT("1"));
-    pawl_set_state_int(c, 9);
-    if (go.form == PAWL_NOTHING) {
-        EQ_STATUS(pawl_send(c, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "none" }, &err),
-                  PAWL_STATE, &err);
-        EQ_STATUS(pawl_sql(c, "SELECT 1", NULL, 0, &rows, &err), PAWL_STATE, &err);
-    }
-    return pawl_reply_int(c, 1);
-}
-
-TEST(what_follows_an_unchecked_wait_is_void)
-{
-    struct pawl *p = steps_open(param, never_checks);
-    fixture_start(p, 2);
-    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "flow", .key = "k" });
-    UNTIL(steps_wait(p, "x", "signal"));
-    EQ_STR(steps_log, "a");
-    steps_signal(p, "x", "go", "1");
-    steps_complete(p, "x", "1");
-    EQ_STR(steps_log, "a b");
-    EQ_INT(fixture_count(p, 0), 1);
-    pawl_close(p);
-}
-
-static int loops(struct pawl_call *c)
-{
-    while (pawl_step_signal(c, "go", 0, NULL) != 0)
-        ;
-    return pawl_reply_int(c, 1);
-}
-
-TEST(a_loop_over_void_points_is_stopped)
-{
-    static struct pawl *p; /* never closed, and so it is not a leak */
-    p = steps_open(param, loops);
-    struct pawl_stats st = { PAWL_STATS_INIT };
-    fixture_on(p, "u", fixture_echo);
-    fixture_start(p, 1);
-    steps_start(p, "x", "1");
-    UNTIL((pawl_stats(p, &st), st.hung == 1));
-    TRUE(steps_wait(p, "x", "signal"));
-    fixture_submit(p, "y", "u");
-    fixture_ends(p, "y", PAWL_COMPLETED);
-    /* The thread never returns, so the handle cannot be closed. */
-}
-
-/* ---- Published values ------------------------------------------------------------------------ */
-
-/* Publishes `first` values, and after a step and a wait the rest of as many as it is told. */
-static int publishes(struct pawl_call *c)
-{
-    const int first = 600, all = atomic_load(&steps_told);
-    char name[16];
-    for (int i = 1; i <= all; i++) {
-        if (i == first + 1 && (steps_do_undoable(c, "a") || pawl_step_sleep(c, "nap", FIXTURE_MS)))
-            return 0;
-        snprintf(name, sizeof name, "v%d", i);
-        if (pawl_publish(c, name, PAWL_TEXT("1")))
-            return 0;
-    }
-    return steps_do_undoable(c, "b") ? 0 : pawl_reply_int(c, 1);
-}
-
-/* The run fails where the last of them is stored; the step that came along has happened. */
-TEST(a_run_publishes_a_thousand_values)
-{
-    struct pawl *p = steps_open(param, publishes);
-    fixture_start(p, 2);
-    atomic_store(&steps_told, 1000);
-    steps_start(p, "x", "1");
-    steps_complete(p, "x", "1");
-    EQ_STR(steps_log, "a b");
-    steps_log[0] = '\0';
-    atomic_store(&steps_told, 1001);
-    steps_start(p, "y", "1");
-    steps_end(p, "y", PAWL_FAILED, "published value \"v1001\": the run shows 1000 values already");
-    EQ_STR(steps_log, "a b unb una");
-    pawl_close(p);
-}
 
 /* ---- Changes --------------------------------------------------------------------------------- */
 
