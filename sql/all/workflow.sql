@@ -65,6 +65,24 @@ SELECT w.seq, w.rev, w.generation, w.version, w.next_no, w.steps, w.bytes, w.wai
 FROM pawl.workflow w JOIN pawl.call c ON c.seq = w.seq
 WHERE w.seq < $1:int AND w.shown > 0 ORDER BY w.seq DESC LIMIT $2:int;
 
+-- name: workflow_list_live
+-- in:   before seq bigint, max int
+-- out:  as workflow_list; of runs that have not ended, also those that undo
+-- why:  Two ranges of the index on shown, each cut at the maximum: one range of seq would read all that have ended.
+SELECT * FROM (
+  SELECT w.seq, w.rev, w.generation, w.version, w.next_no, w.steps, w.bytes, w.waits, w.wait_signals, w.deadline,
+         w.next_signal, w.unread, w.flags, w.undoing_at, w.reason, w.error, w.compensation, w.undone, w.last_done_at,
+         w.created_at, w.name, w.shown, w.pass, w.wait_at, c.id
+  FROM pawl.workflow w JOIN pawl.call c ON c.seq = w.seq
+  WHERE w.seq < $1:int AND w.shown = 1 ORDER BY w.seq DESC LIMIT $2:int) AS goes_on
+UNION ALL SELECT * FROM (
+  SELECT w.seq, w.rev, w.generation, w.version, w.next_no, w.steps, w.bytes, w.waits, w.wait_signals, w.deadline,
+         w.next_signal, w.unread, w.flags, w.undoing_at, w.reason, w.error, w.compensation, w.undone, w.last_done_at,
+         w.created_at, w.name, w.shown, w.pass, w.wait_at, c.id
+  FROM pawl.workflow w JOIN pawl.call c ON c.seq = w.seq
+  WHERE w.seq < $1:int AND w.shown = 2 ORDER BY w.seq DESC LIMIT $2:int) AS undoes
+ORDER BY seq DESC LIMIT $2:int;
+
 -- name: workflow_list_name
 -- in:   before seq bigint, name text, max int
 -- out:  as workflow_lock, then id; of runs that have begun, newest first

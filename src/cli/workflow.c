@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "cli/remote.h"
+#include "cli/workflow_check.h"
 
 #define PAGE_MAX 1000
 /* Members that every answer about a run has: without them another program has answered. */
@@ -368,7 +369,7 @@ static int fork_run(struct remote *r, int argc, char **argv)
 
 static const struct subcommand {
     const char *name;
-    int (*run)(struct remote *r, int argc, char **argv);
+    int (*run)(struct remote *r, int argc, char **argv); /* NULL: it asks no server */
     const char *argument; /* the first one, which it needs; NULL: it takes none */
     int args_max;
     const char *options; /* that it takes, each with a space before and behind */
@@ -380,8 +381,9 @@ static const struct subcommand {
     { "cancel", cancel_run, "ID", 1, " no-compensation " },
     { "retry", retry_run, "ID", 1, " from " },
     { "fork", fork_run, "ID", 1, " from id " },
+    { "check", NULL, NULL, 0, " type sample timeout " },
 };
-#define SUBCOMMANDS "list, show, published, signal, cancel, retry or fork"
+#define SUBCOMMANDS "list, show, published, signal, cancel, retry, fork or check"
 
 static const struct option_row options[] = {
     { "status", "STATUS", NULL,
@@ -393,6 +395,12 @@ static const struct option_row options[] = {
     { "no-compensation", NULL, NULL, "cancel: end it at once, and undo nothing" },
     { "from", "STEP", NULL, "retry: forget this step and the later ones; fork: begin with it" },
     { "id", "ID", NULL, "fork: the id of the new run; the same ID again is the same fork" },
+    { "module", "FILE", NULL, "check: a module of handlers; may be given several times" },
+    { "type", "TYPE", NULL, "check: only runs of this type" },
+    { "sample", "N", NULL, "check: only the newest N runs that the modules serve" },
+    { "timeout", "D", "10s", "check: how long the replay of one run may take" },
+    { "db", "URL", NULL,
+      "check: the database that is read (default $PAWL_DB, else sqlite:pawl.db)" },
     { 0 },
 };
 
@@ -404,13 +412,14 @@ static const struct subcommand *subcommand_find(const char *name)
     return NULL;
 }
 
-/* An option of another subcommand that was given; NULL: there is none. */
+/* An option of another subcommand that was given; NULL: there is none. A setting is an option of
+ * every command. */
 static const char *option_of_others(const struct cli *cli, const struct subcommand *sub)
 {
     char word[40];
     for (const struct option_row *row = options; row->name; row++) {
         snprintf(word, sizeof word, " %s ", row->name);
-        if (cli_flag(cli, row->name) && !strstr(sub->options, word))
+        if (setting_find(row->name) < 0 && cli_flag(cli, row->name) && !strstr(sub->options, word))
             return row->name;
     }
     return NULL;
@@ -434,6 +443,8 @@ static int run(struct cli *cli, int argc, char **argv)
     if (wrong)
         return cli_failf(cli, PAWL_INVALID, "option --%s cannot be used with pawl workflow %s",
                          wrong, sub->name);
+    if (!sub->run)
+        return workflow_check(cli);
     int code = remote_open(&r, cli) == PAWL_OK ? sub->run(&r, argc, argv) : remote_fail(&r);
     remote_close(&r);
     return code;
@@ -442,21 +453,26 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct command cmd_workflow = {
     .name = "workflow",
     .summary = "workflows: calls whose handlers take steps",
-    .usage = "list|show|published|signal|cancel|retry|fork [ARGUMENTS]",
+    .usage = "list|show|published|signal|cancel|retry|fork|check [ARGUMENTS]",
     .about =
         "list shows runs, newest first. show ID shows one: its steps, and for what it waits.\n"
         "published ID NAME prints a value that it shows while it goes on.\n"
         "signal ID NAME [VALUE] sends it a signal; VALUE is JSON, @FILE or -, else null.\n"
         "cancel ID undoes what the run did, and ends it. retry ID lets a run that has ended go\n"
         "on; with --from it forgets that step and the later ones. fork ID --from STEP begins a\n"
-        "new run with the results of the steps before that one.",
+        "new run with the results of the steps before that one.\n"
+        "check replays the stored steps of all live runs against new modules before they are\n"
+        "deployed, and lists the runs that would break, with the step. It opens the database\n"
+        "itself and writes nothing; no step and no undo runs, but the handler's code between them\n"
+        "does. Exit code 0 when every run that could be checked fits, 1 when one would break.",
     .example =
         "pawl submit trip --id trip-17 && pawl workflow signal trip-17 paid '{\"by\": \"card\"}' "
         "--key pay-1\n"
         "pawl workflow list --status waiting\n"
         "pawl workflow show trip-17\n"
         "pawl workflow cancel trip-17\n"
-        "pawl workflow retry trip-17",
+        "pawl workflow retry trip-17\n"
+        "pawl workflow check --module build/samples/order.so --db sqlite:orders.db",
     .options = options,
     .args_max = 4,
     .reach = REACH_SERVER,

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "exec/housekeeping.h"
+#include "exec/replay.h"
 #include "exec/run.h"
 #include "model/needs.h"
 #include "store/feature.h"
@@ -32,21 +33,28 @@
 
 /* ---- Making and ending ----------------------------------------------------------------------- */
 
+struct pass *pass_make(struct pawl_call *t, struct journal *taken)
+{
+    struct pass *p = taken ? mem_zalloc(sizeof *p) : NULL;
+    if (!p) {
+        journal_free(taken);
+        t->state_fault = BYTES("no memory for its steps"); /* a reply becomes an error */
+        return NULL;
+    }
+    p->journal = taken;
+    arena_init(&p->answers, ANSWERS_LEN_MAX);
+    atomic_store(&t->pass, p);
+    return p;
+}
+
 static struct pass *pass_of(struct pawl_call *t)
 {
     struct pass *p = atomic_load(&t->pass);
     if (p)
         return p;
-    p = mem_zalloc(sizeof *p);
-    if (p)
-        p->journal = journal_new(t->call->seq);
-    if (!p || !p->journal) {
-        mem_free(p);
-        t->state_fault = BYTES("no memory for its steps"); /* a reply becomes an error */
+    p = pass_make(t, journal_new(t->call->seq));
+    if (!p)
         return NULL;
-    }
-    arena_init(&p->answers, ANSWERS_LEN_MAX);
-    atomic_store(&t->pass, p);
     pthread_mutex_lock(&t->e->pool.lock);
     durations_note_steps(&t->e->pool.durations, t->handler);
     pool_count_slow(&t->e->pool, t, !t->hung && !t->blocked);
@@ -72,6 +80,8 @@ void pass_free(struct pawl_call *t)
 enum pass_answer pass_over(struct pawl_call *t, enum pass_over how, struct bytes error)
 {
     struct pass *p = atomic_load(&t->pass);
+    if (t->e->replay)
+        replay_over(t, how == PASS_FAILED, error);
     if (p->over != PASS_RUNS)
         return PASS_VOID;
     p->over = how;
@@ -82,6 +92,8 @@ enum pass_answer pass_over(struct pawl_call *t, enum pass_over how, struct bytes
 /* The handler asks for what no step can be. */
 static enum pass_answer misused(struct pawl_call *t, struct bytes text)
 {
+    if (t->e->replay)
+        replay_misused(t, text);
     return atomic_load(&t->undoing) ? pass_undo(t) : pass_over(t, PASS_FAILED, text);
 }
 
@@ -303,6 +315,10 @@ bool pass_next(struct pawl_call *t, enum step_kind kind, struct bytes name,
         return false;
     }
     const struct workflow_row *row = pass_row(p, ++p->no);
+    if (t->e->replay)
+        replay_point(
+            t, &(struct workflow_step){ .no = p->no, .kind = kind, .stored_name = *out_stored },
+            row);
     if (row)
         p->n_published = 0; /* stored with this step */
     if (row && (row->kind != kind || !bytes_eq(row->name, *out_stored))) {

@@ -70,6 +70,8 @@ struct pass_late {
     struct workflow_step step;
 };
 
+/* A pass over this journal, which it takes. NULL without memory. */
+struct pass *pass_make(struct pawl_call *t, struct journal *taken);
 /* A durable point: is the pass still running, and may it have one here? */
 MUST_USE bool pass_enter(struct pawl_call *t);
 /* The stored row of the forward step with this number; NULL: there is none. */

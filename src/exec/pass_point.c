@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "exec/replay.h"
 #include "store/feature.h"
 
 enum pass_answer pass_known(struct pawl_call *t, const struct workflow_row *row,
@@ -156,6 +157,8 @@ enum pass_answer pass_restart(struct pawl_call *t, struct payload input)
     struct op op;
     if (!pass_enter(t))
         return PASS_VOID;
+    if (t->e->replay)
+        replay_restarts(t);
     if (atomic_load(&t->undoing))
         return pass_undo(t);
     if (!pass_flush(t))

@@ -200,6 +200,7 @@ struct workflow_run {
 
 struct workflow_query {
     enum workflow_status status; /* ANY: all */
+    bool live;                   /* with ANY: only those that have not ended */
     struct bytes name, client;   /* absent: all */
     int64_t before_seq;          /* 0: from the newest */
     int limit;                   /* 1..LIST_MAX: rows that are looked at */

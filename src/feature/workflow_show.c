@@ -191,15 +191,16 @@ static enum pawl_status page_query(struct ledger *d, const struct workflow_query
 {
     struct led_params p = { 0 };
     led_int(&p, q->before_seq ? q->before_seq : INT64_MAX);
-    if (q->name.data)
+    if (q->name.data && !q->live)
         led_text(&p, q->name);
     else if (q->status)
         led_int(&p, (int64_t)coarse(q->status));
     led_int(&p, q->limit + 1);
     return feature_query(d,
-                         q->name.data ? SQL_WORKFLOW_LIST_NAME
-                         : q->status  ? SQL_WORKFLOW_LIST_SHOWN
-                                      : SQL_WORKFLOW_LIST,
+                         q->live        ? SQL_WORKFLOW_LIST_LIVE
+                         : q->name.data ? SQL_WORKFLOW_LIST_NAME
+                         : q->status    ? SQL_WORKFLOW_LIST_SHOWN
+                                        : SQL_WORKFLOW_LIST,
                          &p, out, err);
 }
 
@@ -228,6 +229,8 @@ static enum pawl_status look_list(struct ledger *d, void *ctx, struct pawl_err *
 static bool fits(const struct workflow_query *q, const struct workflow_run *v)
 {
     return (!q->status || v->status == q->status) &&
+           (!q->live || (!pawl_state_ended(v->call.state) &&
+                         (!q->name.data || bytes_eq(q->name, v->call.spec.type)))) &&
            (!q->client.data || bytes_eq(q->client, v->call.spec.client));
 }
 
@@ -236,7 +239,7 @@ enum pawl_status workflow_list(struct store *s, struct arena *a, const struct wo
 {
     struct several l = { .a = a, .q = q };
     struct get g = { 0 };
-    assert(q->limit >= 1 && q->limit <= LIST_MAX);
+    assert(q->limit >= 1 && q->limit <= LIST_MAX && (!q->live || !q->status));
     *out = (struct workflow_page){ 0 };
     enum pawl_status st = store_look(s, LOOK_SNAPSHOT, look_list, &l, err);
     g.ids = l.ids;

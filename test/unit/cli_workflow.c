@@ -87,7 +87,7 @@ TEST(wrong_usage)
     static const struct {
         const char *line, *says;
     } bad[] = {
-        { "pawl workflow", "list, show, published, signal, cancel, retry or fork" },
+        { "pawl workflow", "list, show, published, signal, cancel, retry, fork or check" },
         { "pawl workflow published o1", "NAME is missing" },
         { "pawl submit order --signal-key k", "option --signal-key goes with --signal" },
         { "pawl submit order --signal s --signal-value x", "is not JSON" },
