@@ -119,6 +119,7 @@ struct led_lease {
     struct led_lease *same, *newer;
     struct token token;
     struct bytes node, boot, worker, owner;
+    struct bytes version; /* of the worker's code, if it says one for all of it (needs.h) */
     int64_t claimed_us, until_us, rev;
     int width; /* how many calls its owner runs at once; 0: all */
     size_t n, named, left;

@@ -805,10 +805,8 @@ enum pawl_status led_show(struct ledger *c, struct arena *a, struct led_call *it
     out->spec.needs = lane->names.needs;
     out->spec.n_needs = lane->names.n_needs;
     out->flow = lane->flow;
-    if (lane->flow) {
-        out->spec.needs = needs_without_steps(a, lane->names.needs, lane->names.n_needs);
-        out->spec.n_needs--;
-    }
+    if (lane->flow)
+        out->spec.needs = needs_given(a, lane->names.needs, &out->spec.n_needs);
     if (!(with & WITH_INPUT))
         out->spec.input = (struct payload){ 0 };
     if (!(with & WITH_RESULT))
