@@ -252,7 +252,7 @@ struct pawl_options {
                                  minutes */
     int64_t cron_runs_us;     /* how long what came of the ticks of schedules is kept; 30 days */
     bool pin_versions;        /* a run that begins here is for handlers of the same version alone
-                                 (pawl_module_version); else handlers of any version go on with it */
+                                 (pawl_module_version); else any version goes on with it */
 };
 #define PAWL_OPTIONS_INIT .size = sizeof(struct pawl_options)
 

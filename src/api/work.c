@@ -128,7 +128,7 @@ static enum pawl_status has_steps(struct arena *a, struct claim *want, struct pa
         if (!version.data)
             continue;
         if (fault)
-            return err_set(err, PAWL_INVALID, "field \"has\": \"%.*s\": the version behind v: %s",
+            return err_set(err, PAWL_INVALID, "field \"has\": \"%.*s\" names a version, which %s",
                            BYTES_ARG(given[i]), fault);
         struct bytes name = arena_copy(a, version_name(version, BYTES_NONE, text));
         st = name.data ? needs_add(a, name, &want->has, &want->n_has, err)
