@@ -42,7 +42,8 @@ static const struct field claim_fields[] = {
       .about = "names of types" },
     { "has", FIELD_ARRAY, offsetof(struct claim_in, has), FIELD_NULL, .max = HAS_MAX, .dflt = "[]",
       .unit = "up to 64 names",
-      .about = "capabilities of the worker: it gets only calls that need no others" },
+      .about = "capabilities of the worker: it gets only calls that need no others. With `steps`, "
+               "`v:X` also says that its code is version X" },
     { "steps", FIELD_BOOL, offsetof(struct claim_in, steps), .dflt = "false",
       .about = "true: the worker takes steps. It gets runs that have begun, and all calls come "
                "with `steps`" },

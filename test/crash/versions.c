@@ -273,6 +273,9 @@ TEST(a_rolling_deploy_with_pinned_runs, .deadline_s = 300)
     UNDER_LOAD(all_begun() && load.told_from == load.n && runs_that(OPEN_2) == 0);
     int64_t left = runs_that(OPEN_1);
     GT_INT(left, 0);
+    EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_workflow_runs WHERE completed_at IS NULL "
+                             "AND version = '1'"),
+           left);
     waits_for_its_version();
     EQ_INT(runs_that(OPEN_1), left);
     printf("%d runs, %d starts of nodes; %d runs waited for version 1\n", load.n, fleet_starts(),
