@@ -251,6 +251,8 @@ struct pawl_options {
     int64_t pool_lifetime_us; /* an older connection to a server is replaced between two uses; 30
                                  minutes */
     int64_t cron_runs_us;     /* how long what came of the ticks of schedules is kept; 30 days */
+    bool pin_versions;        /* a run that begins here is for handlers of the same version alone
+                                 (pawl_module_version); else any version goes on with it */
 };
 #define PAWL_OPTIONS_INIT .size = sizeof(struct pawl_options)
 
@@ -850,8 +852,10 @@ PAWL_API bool pawl_patched(struct pawl_call *c, const char *change);
  * published values stay. */
 PAWL_API PAWL_MUST_USE int pawl_restart(struct pawl_call *c, struct pawl_data input);
 
-/* Name the version of the handlers that the module registers after this; a run remembers with which
- * one it began. */
+/* Name the version of the handlers that the module registers after this: 1 to 50 letters, digits,
+ * "_", "-", "." and ":". A run remembers with which one it began, and with pin_versions (struct
+ * pawl_options) stays with it. The handlers of one type have one version, or pawl_start() refuses
+ * (INVALID). */
 PAWL_API enum pawl_status pawl_module_version(struct pawl_module *m, const char *version);
 
 /* Send a run a signal. The same key (may be NULL) is one signal. NOT_FOUND; GONE; STATE: it has

@@ -110,7 +110,9 @@ static enum pawl_status steps_read(struct ask *q, struct steps_write *s, struct 
 {
     struct steps_body in = { 0 };
     struct feature_op *f = &s->w.job.op.feature;
-    s->op = (struct workflow_op){ .what = WORKFLOW_STEPS, .steps = { .by_lease = true } };
+    s->op = (struct workflow_op){ .what = WORKFLOW_STEPS,
+                                  .steps = { .by_lease = true,
+                                             .pin = exec_conf_of(q->api->exec)->pin_versions } };
     s->w.job.op = (struct op){ .kind = OP_FEATURE };
     enum pawl_status st = body_object(q, &in, NULL, err);
     if (st == PAWL_OK)

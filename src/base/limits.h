@@ -44,6 +44,9 @@
 #define HAS_MAX 64
 /* 16 names of this length fit into a column that every engine can keep in a row. */
 #define NEED_LEN_MAX 64
+/* The version of a module. The needs of a run that is pinned to one stand beside 16 names of its
+ * call in that column, which has 1100 bytes on MariaDB. */
+#define VERSION_LEN_MAX 50
 /* The longest duration in an option: 100 years. It keeps every sum of times inside 63 bits. */
 #define DURATION_MAX_US (INT64_C(100) * 366 * 86400 * 1000000)
 /* Attempts shown by GET /attempts. */

@@ -41,7 +41,8 @@ struct exec_conf {
     const struct feature *const *features; /* (store/feature.h) of every connection; they outlive
                                               the handle */
     size_t n_features;
-    bool fail_lost; /* a call whose attempt was lost ends `failed` */
+    bool fail_lost;    /* a call whose attempt was lost ends `failed` */
+    bool pin_versions; /* a run that begins is for workers of its handler's version alone */
     bool no_migrate, paused;
 };
 

@@ -452,6 +452,18 @@ bool pass_say(struct pawl_call *t, struct workflow_step *v, size_t n, enum pass_
     return pass_say_sending(t, &(struct pass_saying){ .v = v, .n = n, .sql = sql }, out_op);
 }
 
+struct workflow_steps pass_by(struct pawl_call *t)
+{
+    const struct exec *e = t->e;
+    bool served = t->handler >= 0;
+    return (struct workflow_steps){
+        .version = served ? e->registry.v[t->handler].version : BYTES_NONE,
+        .pin = e->conf.pin_versions,
+        .node = bytes_of(e->conf.node),
+        .undoing = atomic_load(&t->undoing),
+    };
+}
+
 /* The store refuses a value that was published. What has happened is stored without it, and then
  * the run fails: the handler was told that it was published. */
 static bool unpublished(struct pawl_call *t, const struct pass_saying *s, const struct op *refused)
@@ -483,18 +495,13 @@ bool pass_say_sending(struct pawl_call *t, const struct pass_saying *s, struct o
         if (s->n)
             memcpy(all + lazy, s->v, s->n * sizeof *all);
     }
-    bool served = t->handler >= 0;
-    struct workflow_op q = { .what = WORKFLOW_STEPS,
-                             .steps = { .v = all,
-                                        .n = lazy + s->n,
-                                        .published = p->published,
-                                        .n_published = p->n_published,
-                                        .send = s->send,
-                                        .n_send = s->n_send,
-                                        .version = served ? t->e->registry.v[t->handler].version
-                                                          : BYTES_NONE,
-                                        .node = bytes_of(t->e->conf.node),
-                                        .undoing = atomic_load(&t->undoing) } };
+    struct workflow_op q = { .what = WORKFLOW_STEPS, .steps = pass_by(t) };
+    q.steps.v = all;
+    q.steps.n = lazy + s->n;
+    q.steps.published = p->published;
+    q.steps.n_published = p->n_published;
+    q.steps.send = s->send;
+    q.steps.n_send = s->n_send;
     ask(t, &q, s->sql, out_op);
     const struct workflow_op *answer = out_op->feature.ctx;
     if (out_op->status != PAWL_OK && answer->steps.unpublished && s->sql == PASS_NO_SQL)

@@ -115,12 +115,10 @@ void pass_try_timed(struct pawl_call *t, const struct pass_step *s,
     late->step = *says;
     late->step.says = last && says->kind != STEP_UNDO ? SAYS_ERROR : SAYS_BEGUN;
     late->step.error = text;
-    late->op = (struct workflow_op){ .what = WORKFLOW_STEPS,
-                                     .steps = { .v = &late->step,
-                                                .n = 1,
-                                                .undoing = atomic_load(&t->undoing),
-                                                .ends = true,
-                                                .node = bytes_of(t->e->conf.node) } };
+    late->op = (struct workflow_op){ .what = WORKFLOW_STEPS, .steps = pass_by(t) };
+    late->op.steps.v = &late->step;
+    late->op.steps.n = 1;
+    late->op.steps.ends = true;
     late->with = (struct feature_op){ .of = &feature_workflow, .ctx = &late->op };
     late->item = (struct finish_item){
         .seq = t->call->seq,

@@ -84,9 +84,10 @@ struct workflow_steps { /* fenced: .token and .seq of the feature_op */
     const struct call_spec *send; /* settled: accepted if the last of the steps is stored now */
     size_t n_send;
     struct bytes version; /* of the module; absent: none. Stored when the run begins */
+    bool pin;             /* a run that begins now is for workers of this version alone */
     struct bytes node;    /* recorded with the steps */
     bool undoing;         /* this pass undoes */
-    bool by_lease;        /* `undoing` and `node` are taken from the lease */
+    bool by_lease;        /* `undoing`, `node` and `version` are taken from the lease */
     bool ends;            /* finish_item.with: nothing waits, and the item says what follows. Also
                              of RESTART, whose item is a LATER */
     /* answer */
@@ -114,7 +115,7 @@ enum workflow_do {
 struct workflow_op {
     enum workflow_do what;
     struct bytes id;             /* SIGNAL, CANCEL, RETRY, FORK: of the run */
-    struct workflow_steps steps; /* STEPS */
+    struct workflow_steps steps; /* STEPS; of RESTART what it says of the pass */
     /* SIGNAL */
     struct bytes name;
     struct payload value;

@@ -206,18 +206,11 @@ enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_e
 {
     struct workflow_op *q = op->feature.ctx;
     struct run *r;
-    bool cancelled;
+    bool go;
     enum pawl_status st = run_get(d, op->feature.seq, &r, err);
     if (st == PAWL_OK)
-        st = feature_flow_begin(d, op, &cancelled, err);
-    if (st != PAWL_OK || op->status != PAWL_OK)
-        return st;
-    if (!r->stored)
-        st = run_new(d, r, BYTES_NONE, err);
-    r->flags |= RUN_BEGUN;
-    if (st == PAWL_OK && cancelled)
-        st = run_undo(d, r, REASON_CANCELLED, BYTES("cancelled"), err);
-    if (st != PAWL_OK)
+        st = workflow_begin(d, op, r, &go, err);
+    if (st != PAWL_OK || !go)
         return st;
     if (r->undoing_us) {
         op->status = err_set(&op->err, PAWL_STATE, "the run undoes, and does not restart");

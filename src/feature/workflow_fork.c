@@ -30,13 +30,14 @@ static enum pawl_status input_of(struct ledger *d, const struct run *r, struct p
     return PAWL_OK;
 }
 
-/* The call of the new run: the other one's under another id. It has begun from the start. A refusal
- * is in op->status. */
+/* The call of the new run: the other one's under another id. It has begun from the start, with
+ * steps of the other one's version, and is for the same workers. A refusal is in op->status. */
 static enum pawl_status spec_make(struct ledger *d, struct op *op, const struct run *r,
                                   struct call_spec *out, struct pawl_err *err)
 {
     struct workflow_op *q = op->feature.ctx;
     struct arena *a = feature_arena(d);
+    struct bytes version = r->flags & RUN_PINNED ? r->version : BYTES_NONE;
     enum pawl_status st = feature_call_spec(d, r->seq, out, err);
     if (st == PAWL_OK)
         st = input_of(d, r, &out->input, err);
@@ -58,9 +59,7 @@ static enum pawl_status spec_make(struct ledger *d, struct op *op, const struct 
     op->status = st;
     if (st != PAWL_OK)
         return PAWL_OK;
-    out->needs = needs_with_steps(a, out->needs, out->n_needs);
-    out->n_needs++;
-    return out->needs ? PAWL_OK : err_no_memory(err, "a fork");
+    return needs_begin(a, version, &out->needs, &out->n_needs, err);
 }
 
 static enum pawl_status rows_copy(struct ledger *d, const struct run *r, int64_t to, int64_t no,
@@ -92,7 +91,7 @@ static enum pawl_status run_copy(struct ledger *d, const struct run *r, const st
         st = steps_len(d, c->seq, &to->bytes, err);
     if (st != PAWL_OK)
         return st;
-    to->flags = RUN_BEGUN;
+    to->flags = RUN_BEGUN | (r->flags & RUN_PINNED);
     to->version = r->version;
     to->next_no = no;
     to->steps = steps;

@@ -27,6 +27,7 @@ enum run_flag {
     RUN_BEGUN = 4,     /* it is a flow; without: it only has signals */
     RUN_ENDED = 8,
     RUN_DIVERGED = 16,  /* it has ended because its code contradicts its journal */
+    RUN_PINNED = 32,    /* it is for workers of its version alone, as its lane says */
     RUN_RESTARTS = 256, /* the bits from here on: how often it has restarted */
 };
 enum run_reason { REASON_NONE, REASON_FAILED, REASON_CANCELLED, REASON_TIMEOUT };
@@ -186,6 +187,10 @@ static inline int64_t signal_used_by(const struct run *r, int64_t no)
 
 /* The operations. */
 MUST_USE enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err *err);
+/* The run begins with this operation, which is STEPS or RESTART, if it has not. *out false: that
+ * was refused (feature_flow_begin()). */
+MUST_USE enum pawl_status workflow_begin(struct ledger *d, struct op *op, struct run *r, bool *out,
+                                         struct pawl_err *err);
 /* The token of the operation's lease, as text in scratch. */
 struct bytes workflow_pass(struct ledger *d, const struct op *op);
 /* An operation of a lease that does not hold the run any more: was it stored before? */

@@ -500,6 +500,7 @@ static enum pawl_status look_held(struct ledger *d, void *ctx, struct pawl_err *
     struct led_params p = { 0 };
     struct led_rows *rows;
     struct held *v;
+    struct bytes version;
     size_t n;
     led_blob(&p, (struct bytes){ (const char *)o->token.b, sizeof o->token.b });
     enum pawl_status st = feature_query(d, SQL_WORKFLOW_LEASE, &p, &rows, err);
@@ -507,7 +508,7 @@ static enum pawl_status look_held(struct ledger *d, void *ctx, struct pawl_err *
         return st;
     int64_t until_us = led_get_int(rows, 0, 1);
     o->claimed_us = led_get_int(rows, 0, 0);
-    st = lease_unpack(feature_arena(d), led_get(rows, 0, 2), &v, &n, err);
+    st = lease_unpack(feature_arena(d), led_get(rows, 0, 2), &v, &n, &version, err);
     o->holds =
         st == PAWL_OK && lease_find(v, n, o->seq) && (!until_us || until_us > feature_now(d));
     return st;

@@ -572,43 +572,55 @@ static enum pawl_status decide(struct plan *p, struct pawl_err *err)
     return run_put(p->d, p->r, err);
 }
 
-/* The run begins with this operation, if it has not. *out false: that was refused. */
-static enum pawl_status begin(struct plan *p, bool *out, struct pawl_err *err)
+/* When its run_timeout passes. */
+static enum pawl_status deadline_set(struct ledger *d, struct run *r, struct pawl_err *err)
 {
-    bool cancelled = false;
-    enum pawl_status st = feature_flow_begin(p->d, p->op, &cancelled, err);
-    *out = st == PAWL_OK && p->op->status == PAWL_OK;
+    struct feature_call c;
+    enum pawl_status st = feature_call_at(d, r->seq, &c, err);
+    if (st == PAWL_OK)
+        r->deadline_us = c.run_until_us;
+    return st;
+}
+
+enum pawl_status workflow_begin(struct ledger *d, struct op *op, struct run *r, bool *out,
+                                struct pawl_err *err)
+{
+    const struct workflow_steps *q = &((const struct workflow_op *)op->feature.ctx)->steps;
+    struct flow_claimed lease = { .version = q->version };
+    bool cancelled = false, begins = !(r->flags & RUN_BEGUN);
+    enum pawl_status st = q->by_lease ? feature_claimed(d, op, &lease, err) : PAWL_OK;
+    if (st == PAWL_OK)
+        st = feature_flow_begin(d, op, q->pin ? lease.version : BYTES_NONE, &cancelled, err);
+    *out = st == PAWL_OK && op->status == PAWL_OK;
     if (!*out)
         return st;
-    if (!p->r->stored)
-        st = run_new(p->d, p->r, BYTES_NONE, err);
+    if (!r->stored)
+        st = run_new(d, r, BYTES_NONE, err);
+    if (st == PAWL_OK && begins)
+        st = deadline_set(d, r, err);
     if (st != PAWL_OK)
         return st;
-    if (!(p->r->flags & RUN_BEGUN)) {
-        st = run_call(p, err);
-        if (st != PAWL_OK)
-            return st;
-        p->r->deadline_us = p->run.run_until_us;
+    if (begins) {
+        CHECK(r->next_no == 1 && !r->version.data);
+        r->flags |= RUN_BEGUN | (q->pin && lease.version.data ? RUN_PINNED : 0);
     }
-    p->r->flags |= RUN_BEGUN;
-    if (p->r->next_no == 1 && !p->r->version.data)
-        p->r->version = p->q->version;
+    if (r->next_no == 1 && !r->version.data)
+        r->version = lease.version;
     if (cancelled)
-        return run_undo(p->d, p->r, REASON_CANCELLED, BYTES("cancelled"), err);
-    bool late = p->r->deadline_us && p->r->deadline_us <= feature_now(p->d);
-    return late && !p->r->undoing_us
-               ? run_undo(p->d, p->r, REASON_TIMEOUT, BYTES("its run_timeout has passed"), err)
+        return run_undo(d, r, REASON_CANCELLED, BYTES("cancelled"), err);
+    bool late = r->deadline_us && r->deadline_us <= feature_now(d);
+    return late && !r->undoing_us
+               ? run_undo(d, r, REASON_TIMEOUT, BYTES("its run_timeout has passed"), err)
                : PAWL_OK;
 }
 
 /* Was the pass claimed after the run had to undo? */
 static enum pawl_status undoes(struct plan *p, struct pawl_err *err)
 {
-    int64_t claimed_us = 0;
-    struct bytes owner = BYTES_NONE;
-    enum pawl_status st = feature_claimed(p->d, p->op, &claimed_us, &owner, err);
-    p->q->node = owner;
-    p->q->undoing = p->r->undoing_us && claimed_us >= p->r->undoing_us;
+    struct flow_claimed lease = { 0 };
+    enum pawl_status st = feature_claimed(p->d, p->op, &lease, err);
+    p->q->node = lease.owner;
+    p->q->undoing = p->r->undoing_us && lease.at_us >= p->r->undoing_us;
     return st;
 }
 
@@ -663,7 +675,7 @@ enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err
     q->run_at_us = q->rev = 0;
     enum pawl_status st = run_get(d, op->feature.seq, &p.r, err);
     if (st == PAWL_OK)
-        st = begin(&p, &go, err);
+        st = workflow_begin(d, op, p.r, &go, err);
     if (st != PAWL_OK || !go)
         return st;
     for (size_t i = 0; i < q->n; i++)

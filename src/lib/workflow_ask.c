@@ -14,6 +14,7 @@
 #include "exec/write_job.h"
 #include "feature/workflow.h"
 #include "lib/lib.h"
+#include "model/needs.h"
 #include "store/feature.h"
 
 #define ANSWER_LEN_MAX (8 << 20)
@@ -135,7 +136,7 @@ enum pawl_status pawl_workflow_fork(struct pawl *p, const char *id, const char *
 enum pawl_status pawl_module_version(struct pawl_module *m, const char *version)
 {
     struct pawl_err err = { 0 };
-    const char *fault = version ? name_fault(bytes_of(version)) : "is missing";
+    const char *fault = version ? version_fault(bytes_of(version)) : "is missing";
     if (!m)
         return PAWL_INVALID;
     if (fault)

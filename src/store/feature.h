@@ -208,8 +208,8 @@ MUST_USE enum pawl_status feature_calls_load(struct ledger *d, const int64_t *se
                                              struct pawl_err *err);
 MUST_USE enum pawl_status feature_call_at(struct ledger *d, int64_t seq, struct feature_call *out,
                                           struct pawl_err *err);
-/* The request of a call that is not gone, with its input, and without NEED_STEPS. It was settled;
- * what said when it is due or expires is not kept. */
+/* The request of a call that is not gone, with its input; its needs are those of its user. It was
+ * settled; what said when it is due or expires is not kept. */
 MUST_USE enum pawl_status feature_call_spec(struct ledger *d, int64_t seq, struct call_spec *out,
                                             struct pawl_err *err);
 MUST_USE enum pawl_status feature_call_named(struct ledger *d, struct bytes id,
@@ -224,15 +224,22 @@ MUST_USE enum pawl_status feature_call_named(struct ledger *d, struct bytes id,
 /* Later than every time: a flow that waits for an event alone. */
 #define FLOW_NEVER_US TIME_LAST_US
 
-/* It is a flow from now on, if it is not one yet; that is its first step. *out_cancel: a cancel was
- * requested before, and that request is removed. Refused, in op->status: STATE before the second
- * half of the schema's step has run; INVALID while a call before it in its run has not ended; FULL
- * without a lane. */
-MUST_USE enum pawl_status feature_flow_begin(struct ledger *d, struct op *op, bool *out_cancel,
-                                             struct pawl_err *err);
-/* When the lease of the fence was claimed, and who has it: its worker, or else its node. */
-MUST_USE enum pawl_status feature_claimed(struct ledger *d, const struct op *op, int64_t *out_us,
-                                          struct bytes *out_owner, struct pawl_err *err);
+/* It is a flow from now on, if it is not one yet; that is its first step. `version`: if it begins
+ * now, only workers that have this version for its type get it from now on (needs.h); absent: every
+ * worker that has NEED_STEPS. *out_cancel: a cancel was requested before, and that request is
+ * removed. Refused, in op->status: STATE before the second half of the schema's step has run;
+ * INVALID while a call before it in its run has not ended; FULL without a lane. */
+MUST_USE enum pawl_status feature_flow_begin(struct ledger *d, struct op *op, struct bytes version,
+                                             bool *out_cancel, struct pawl_err *err);
+/* What the lease of the fence says. */
+struct flow_claimed {
+    int64_t at_us;
+    struct bytes owner;   /* its worker, or else its node */
+    struct bytes version; /* the one that the worker has for every type; absent: none, or several */
+};
+/* Read it. */
+MUST_USE enum pawl_status feature_claimed(struct ledger *d, const struct op *op,
+                                          struct flow_claimed *out, struct pawl_err *err);
 /* A step of it is stored: attempts and losses count anew, and its timeout begins anew. */
 MUST_USE enum pawl_status feature_flow_step(struct ledger *d, const struct op *op,
                                             struct pawl_err *err);

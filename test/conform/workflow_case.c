@@ -56,6 +56,16 @@ struct pass pass_begin(struct conform_fixture *b)
     return pass_with(b, q.token, &q.calls[0]);
 }
 
+struct pass pass_begin_as(struct conform_fixture *b, const struct bytes *has, size_t n_has)
+{
+    struct claim q = want(b, 1);
+    q.has = has;
+    q.n_has = n_has;
+    q = claim_as(b, q);
+    EQ_UINT(q.n, 1);
+    return pass_with(b, q.token, &q.calls[0]);
+}
+
 struct pass pass_named(struct conform_fixture *b, const char *id)
 {
     struct claim q = claim_runs(b, 10);
@@ -82,10 +92,14 @@ enum pawl_status pass_steps(struct pass *p, const struct workflow_step *v, size_
 {
     TRUE(n <= COUNT_OF(p->steps));
     memcpy(p->steps, v, n * sizeof *v);
-    p->answer = (struct workflow_op){
-        .what = WORKFLOW_STEPS,
-        .steps = { .v = p->steps, .n = n, .undoing = p->undoing, .node = BYTES("n1") }
-    };
+    p->answer = (struct workflow_op){ .what = WORKFLOW_STEPS,
+                                      .steps = { .v = p->steps,
+                                                 .n = n,
+                                                 .undoing = p->undoing,
+                                                 .node = BYTES("n1"),
+                                                 .version = p->version,
+                                                 .pin = p->pin,
+                                                 .by_lease = p->by_lease } };
     struct op op = {
         .kind = OP_FEATURE,
         .feature = { .of = &feature_workflow, .ctx = &p->answer, .token = p->token, .seq = p->seq }

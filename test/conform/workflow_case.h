@@ -33,6 +33,9 @@ struct pass {
     int64_t seq;
     struct bytes id;
     bool undoing;              /* what its code knows */
+    struct bytes version;      /* of its code; absent: none */
+    bool pin;                  /* its node has versions = pin */
+    bool by_lease;             /* it is a worker over HTTP: its lease says the version */
     struct workflow_op answer; /* of its last operation */
     struct workflow_step steps[8];
 };
@@ -40,6 +43,8 @@ struct pass {
 struct pass pass_begin(struct conform_fixture *b);
 /* The same, and it must be this one; others that can be claimed are handed back. */
 struct pass pass_named(struct conform_fixture *b, const char *id);
+/* The same as a worker that has this and nothing else. */
+struct pass pass_begin_as(struct conform_fixture *b, const struct bytes *has, size_t n_has);
 /* Accept a call and claim it. */
 struct pass pass_of_new(struct conform_fixture *b, const char *id);
 /* Send these steps; the answers are in p->steps. Returns the operation's status. */

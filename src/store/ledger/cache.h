@@ -119,6 +119,7 @@ struct led_lease {
     struct led_lease *same, *newer;
     struct token token;
     struct bytes node, boot, worker, owner;
+    struct bytes version; /* of the worker's code, if it says one for all of it (needs.h) */
     int64_t claimed_us, until_us, rev;
     int width; /* how many calls its owner runs at once; 0: all */
     size_t n, named, left;
@@ -297,10 +298,10 @@ MUST_USE enum pawl_status led_calls_load(struct ledger *c, const int64_t *seqs, 
  * has filled in its place. BROKEN if the row is damaged. */
 MUST_USE enum pawl_status led_call_taken(struct ledger *c, const struct led_rows *r, int row,
                                          int at, struct led_call *it, struct pawl_err *err);
-/* Is one of these calls, which were read as held by a lease, somewhere else by now? What is known
- * of them stays as it is. */
-MUST_USE enum pawl_status led_calls_left(struct ledger *c, const int64_t *seqs, size_t n, bool *out,
-                                         struct pawl_err *err);
+/* Is one of these calls, which are known, somewhere else by now than where it was read, or due at
+ * another time? What is known of them stays as it is. */
+MUST_USE enum pawl_status led_calls_moved(struct ledger *c, const int64_t *seqs, size_t n,
+                                          bool *out, struct pawl_err *err);
 /* led_calls_load() of one call. *out NULL: no call and no tombstone has this number. */
 MUST_USE enum pawl_status led_call_get(struct ledger *c, int64_t seq, struct led_call **out,
                                        struct pawl_err *err);

@@ -240,9 +240,9 @@ static enum pawl_status fenced_call(struct ledger *c, const struct op *op, struc
     return st == PAWL_OK ? led_held_call(c, q->seq, &out->it, err) : st;
 }
 
-/* Move it to the lane of flows; op->status says why not. */
+/* Move it to the lane of flows that need this version; op->status says why not. */
 static enum pawl_status lane_move(struct ledger *c, struct op *op, struct fenced *f,
-                                  struct pawl_err *err)
+                                  struct bytes version, struct pawl_err *err)
 {
     struct held *h = &f->l->held[f->i];
     const struct led_lane *from;
@@ -251,9 +251,9 @@ static enum pawl_status lane_move(struct ledger *c, struct op *op, struct fenced
     if (st != PAWL_OK)
         return st;
     struct led_lane_names to = from->names; /* their bytes stay when lanes move */
-    to.needs = needs_with_steps(&c->scratch, to.needs, to.n_needs);
-    to.n_needs++;
-    st = to.needs ? led_lane_for(c, &to, &lane, err) : err_no_memory(err, "a lane");
+    st = needs_begin(&c->scratch, version, &to.needs, &to.n_needs, err);
+    if (st == PAWL_OK)
+        st = led_lane_for(c, &to, &lane, err);
     if (st == PAWL_OK && !lane)
         op->status =
             err_set(&op->err, PAWL_FULL, "queue \"%.*s\", type \"%.*s\": %d lanes, limit %d",
@@ -276,8 +276,8 @@ static void step(struct ledger *c, struct fenced *f)
     f->l->dirty = true;
 }
 
-enum pawl_status feature_flow_begin(struct ledger *d, struct op *op, bool *out_cancel,
-                                    struct pawl_err *err)
+enum pawl_status feature_flow_begin(struct ledger *d, struct op *op, struct bytes version,
+                                    bool *out_cancel, struct pawl_err *err)
 {
     struct fenced f;
     bool flow = false, finished = false;
@@ -302,7 +302,7 @@ enum pawl_status feature_flow_begin(struct ledger *d, struct op *op, bool *out_c
                              "call \"%.*s\": the call before it in key \"%.*s\" has not ended",
                              BYTES_ARG(f.it->spec.id), BYTES_ARG(f.it->spec.key));
     if (op->status == PAWL_OK)
-        st = lane_move(d, op, &f, err);
+        st = lane_move(d, op, &f, version, err);
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
     *out_cancel = f.it->now.cancel_requested;
@@ -315,16 +315,14 @@ enum pawl_status feature_flow_begin(struct ledger *d, struct op *op, bool *out_c
     return PAWL_OK;
 }
 
-enum pawl_status feature_claimed(struct ledger *d, const struct op *op, int64_t *out_us,
-                                 struct bytes *out_owner, struct pawl_err *err)
+enum pawl_status feature_claimed(struct ledger *d, const struct op *op, struct flow_claimed *out,
+                                 struct pawl_err *err)
 {
     struct fenced f;
     enum pawl_status st = fenced_call(d, op, &f, err);
-    if (st != PAWL_OK)
-        return st;
-    *out_us = f.l->claimed_us;
-    *out_owner = f.l->worker.data ? f.l->worker : f.l->node;
-    return PAWL_OK;
+    if (st == PAWL_OK)
+        *out = (struct flow_claimed){ f.l->claimed_us, f.l->owner, f.l->version };
+    return st;
 }
 
 enum pawl_status feature_flow_step(struct ledger *d, const struct op *op, struct pawl_err *err)
@@ -494,12 +492,8 @@ enum pawl_status feature_call_spec(struct ledger *d, int64_t seq, struct call_sp
     *out = it->spec;
     out->queue = lane->names.queue;
     out->type = lane->names.type;
-    out->needs = lane->names.needs;
     out->n_needs = lane->names.n_needs;
-    if (lane->flow) {
-        out->needs = needs_without_steps(&d->scratch, lane->names.needs, lane->names.n_needs);
-        out->n_needs--;
-    }
+    out->needs = needs_given(&d->scratch, lane->names.needs, &out->n_needs);
     return d->scratch.failed ? err_no_memory(err, "a call") : PAWL_OK;
 }
 

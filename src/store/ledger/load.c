@@ -490,17 +490,31 @@ enum pawl_status led_calls_load(struct ledger *c, const int64_t *seqs, size_t n,
     return st == PAWL_OK && left ? gone_load(c, want, left, err) : st;
 }
 
-enum pawl_status led_calls_left(struct ledger *c, const int64_t *seqs, size_t n, bool *out,
-                                struct pawl_err *err)
+/* Is the call where it was read? */
+static bool stands(const struct led_rows *r, int row, const struct led_stand *was)
+{
+    struct led_stand is = { .place = AT_HELD, .run_at_us = was->run_at_us };
+    if (!led_null(r, row, READ_OUTCOME))
+        is.place = AT_ENDED;
+    else if (!led_null(r, row, READ_READY))
+        stand_ready(r, row, &is);
+    else if (!led_null(r, row, READ_LINE))
+        stand_line(r, row, READ_LINE, &is);
+    return is.place == was->place && is.run_at_us == was->run_at_us;
+}
+
+enum pawl_status led_calls_moved(struct ledger *c, const int64_t *seqs, size_t n, bool *out,
+                                 struct pawl_err *err)
 {
     struct led_rows *r = NULL;
     struct led_params p = { 0 };
     *out = false;
     led_ints(c, &p, seqs, n);
     enum pawl_status st = led_query(c, SQL_CALL_READ, &p, &r, err);
-    for (int i = 0; st == PAWL_OK && i < r->n; i++)
-        *out = *out || !led_null(r, i, READ_READY) || !led_null(r, i, READ_LINE) ||
-               !led_null(r, i, READ_OUTCOME);
+    for (int i = 0; st == PAWL_OK && i < r->n; i++) {
+        const struct led_call *it = led_call_find(c, led_get_int(r, i, 0));
+        *out = *out || (it && !stands(r, i, &it->was));
+    }
     return st;
 }
 
@@ -805,10 +819,8 @@ enum pawl_status led_show(struct ledger *c, struct arena *a, struct led_call *it
     out->spec.needs = lane->names.needs;
     out->spec.n_needs = lane->names.n_needs;
     out->flow = lane->flow;
-    if (lane->flow) {
-        out->spec.needs = needs_without_steps(a, lane->names.needs, lane->names.n_needs);
-        out->spec.n_needs--;
-    }
+    if (lane->flow)
+        out->spec.needs = needs_given(a, lane->names.needs, &out->spec.n_needs);
     if (!(with & WITH_INPUT))
         out->spec.input = (struct payload){ 0 };
     if (!(with & WITH_RESULT))

@@ -19,17 +19,24 @@ static bool is_later(const struct ledger *c, const struct led_call *it)
     return it && it->now.state == PAWL_PENDING && it->now.run_at_us > c->now_us;
 }
 
-/* These calls were known before, and held by a lease. The operation that wakes has since then
- * locked what lets them wait: the transaction that had locked it may have let one wait. Then
- * nothing would be written here, and nothing found changed, so it is asked for. */
-static enum pawl_status held_still(struct ledger *c, const int64_t *seqs, size_t n,
-                                   struct pawl_err *err)
+/* Was it known before, as held by a lease or due, and is it as it was read? */
+static bool is_old(const struct ledger *c, const struct led_call *it)
 {
-    bool left = false;
+    return it && !it->partial && it->was.place != AT_NONE && it->was.place < AT_ENDED &&
+           it->now.place == it->was.place && !is_later(c, it);
+}
+
+/* These calls were known before. The operation that wakes has since then locked what lets them
+ * wait: the transaction that had locked it may have let one wait. Then nothing would be written
+ * here, and nothing found changed, so it is asked for. */
+static enum pawl_status old_still(struct ledger *c, const int64_t *seqs, size_t n,
+                                  struct pawl_err *err)
+{
+    bool moved = false;
     enum pawl_status st = PAWL_OK;
     if (n && !c->db->one_writer)
-        st = led_calls_left(c, seqs, n, &left, err);
-    return st == PAWL_OK && left ? led_again(c, "a call that waits now", err) : st;
+        st = led_calls_moved(c, seqs, n, &moved, err);
+    return st == PAWL_OK && moved ? led_again(c, "a call that waits now", err) : st;
 }
 
 /* Lock the keys of these calls, as far as no other transaction has locked them. */
@@ -77,18 +84,16 @@ static enum pawl_status wake_one(struct ledger *c, struct led_call *it, struct p
 enum pawl_status led_wake(struct ledger *c, struct op *op, struct pawl_err *err)
 {
     const struct wake *q = &op->wake;
-    int64_t *held = arena_alloc(&c->scratch, (q->n + 1) * sizeof *held);
-    size_t n_held = 0;
-    if (!held)
+    int64_t *old = arena_alloc(&c->scratch, (q->n + 1) * sizeof *old);
+    size_t n_old = 0;
+    if (!old)
         return err_no_memory(err, "a wake");
-    for (size_t i = 0; i < q->n; i++) {
-        const struct led_call *it = led_call_find(c, q->seqs[i]);
-        if (it && !it->partial && it->was.place == AT_HELD && it->now.place == AT_HELD)
-            held[n_held++] = q->seqs[i];
-    }
+    for (size_t i = 0; i < q->n; i++)
+        if (is_old(c, led_call_find(c, q->seqs[i])))
+            old[n_old++] = q->seqs[i];
     enum pawl_status st = led_calls_load(c, q->seqs, q->n, err);
     if (st == PAWL_OK)
-        st = held_still(c, held, n_held, err);
+        st = old_still(c, old, n_old, err);
     if (st == PAWL_OK)
         st = keys_try(c, q, err);
     for (size_t i = 0; i < q->n && st == PAWL_OK; i++) {
