@@ -104,10 +104,12 @@ WHERE w.seq < $1:int AND w.shown = $2:int ORDER BY w.seq DESC LIMIT $3:int;
 -- name: workflow_waiting
 -- in:   max int
 -- out:  queue, waits, how many
--- why:  Counting stops at a maximum: a scrape must not read a million runs.
+-- why:  Counting stops at a maximum: a scrape must not read a million runs. A run that a lease holds goes on, whatever it
+--       waited for: that a sleep is over is stored with its next step.
 SELECT v.queue, v.waits, count(*) FROM (
   SELECT l.queue, w.waits FROM pawl.workflow w JOIN pawl.call c ON c.seq = w.seq JOIN pawl.lane l ON l.lane = c.lane
-  WHERE w.shown IN (1, 2) AND w.waits > 0 LIMIT $1:int) v
+  LEFT JOIN pawl.ready r ON r.seq = w.seq LEFT JOIN pawl.line n ON n.seq = w.seq
+  WHERE w.shown IN (1, 2) AND w.waits > 0 AND (r.seq IS NOT NULL OR n.seq IS NOT NULL) LIMIT $1:int) v
 GROUP BY v.queue, v.waits;
 
 -- name: workflow_open

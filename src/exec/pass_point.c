@@ -38,6 +38,27 @@ static enum pass_answer settled(struct pawl_call *t, const struct op *op,
     return pass_known(t, &row, out);
 }
 
+/* Has the sleep ended by its time? By the clock of the database, which said it when the run was
+ * claimed; later passes do not move that time. */
+static bool passed(const struct pawl_call *t, const struct workflow_row *row)
+{
+    return row && row->kind == STEP_SLEEP && row->status == STEP_WAITING && row->until_us &&
+           row->until_us <= t->call->claimed_us;
+}
+
+/* That a sleep is over is stored with what comes next: a pass that is cut off before finds the same
+ * again. */
+static enum pass_answer pass_by(struct pawl_call *t, const struct workflow_step *s)
+{
+    struct workflow_step over = { .no = atomic_load(&t->pass)->no,
+                                  .name = arena_copy(&t->arena, s->name),
+                                  .kind = s->kind,
+                                  .says = SAYS_PASSED };
+    if (!over.name.data)
+        return pass_over(t, PASS_ERROR, BYTES("no memory for its steps"));
+    return pass_lazy(t, &over) ? PASS_GOES_ON : PASS_VOID;
+}
+
 static enum pass_answer point(struct pawl_call *t, struct workflow_step *s, struct payload *out)
 {
     const struct workflow_row *row;
@@ -49,6 +70,8 @@ static enum pass_answer point(struct pawl_call *t, struct workflow_step *s, stru
         return pass_known(t, row, out);
     if (atomic_load(&t->undoing))
         return pass_undo(t);
+    if (passed(t, row))
+        return pass_by(t, s);
     s->no = atomic_load(&t->pass)->no;
     return pass_say(t, s, 1, PASS_NO_SQL, &op) ? settled(t, &op, s, out) : PASS_VOID;
 }

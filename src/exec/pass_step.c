@@ -152,6 +152,16 @@ void pass_timed_out(struct pawl_call *t, struct finish_item *theirs)
 
 /* ---- A step ---------------------------------------------------------------------------------- */
 
+/* Store the lazy steps. What was published is stored with the step itself. */
+static bool flush_lazy(struct pawl_call *t, struct pass *p)
+{
+    size_t published = p->n_published;
+    p->n_published = 0;
+    bool ok = pass_flush(t);
+    p->n_published = published;
+    return ok;
+}
+
 /* Before it runs: what has to be stored first. The first step of a run with an undo is stored as
  * begun, so that it is known to be in doubt if nothing follows; before a later one it is enough
  * that nothing else is unstored. */
@@ -160,8 +170,10 @@ static bool before(struct pawl_call *t, const struct pass_step *s, const struct 
     struct pass *p = atomic_load(&t->pass);
     struct workflow_step begun = *step;
     struct op op;
+    if (p->must_store && (!s->undo || p->begun))
+        return pass_flush(t);
     if (!s->undo || p->begun)
-        return !p->must_store && !(s->undo && p->n_lazy) ? true : pass_flush(t);
+        return s->undo && p->n_lazy ? flush_lazy(t, p) : true;
     begun.says = SAYS_BEGUN;
     begun.attempts = 0;
     if (!pass_say(t, &begun, 1, PASS_NO_SQL, &op))

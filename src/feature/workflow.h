@@ -46,6 +46,7 @@ enum step_says {
     SAYS_REFUSED, /* it has failed and has not happened. UNDO: the run stops */
     SAYS_RETRY,   /* a try has failed, and there will be another in retry_in_us */
     SAYS_WAIT,    /* `wait` settles it */
+    SAYS_PASSED,  /* SLEEP: its time had passed when its lease was claimed */
     SAYS_CHILD,   /* `call` is to be accepted as its child */
 };
 

@@ -72,6 +72,13 @@ static const char *name_wrong(const struct workflow_step *s)
     return nth ? step_name_fault(plain) : "has a \"#\" without the number of a use behind it";
 }
 
+/* Is it a sleep, which has ended or may end by its time? */
+static bool sleeps(const struct step_row *row)
+{
+    return row->stored && row->kind == STEP_SLEEP &&
+           (step_ended(row->status) || (row->status == STEP_WAITING && row->until_us));
+}
+
 /* Is the step of the pass one that the contract allows here? */
 static bool allowed(struct plan *p, const struct workflow_step *s, const struct step_row *row)
 {
@@ -85,6 +92,8 @@ static bool allowed(struct plan *p, const struct workflow_step *s, const struct 
         return refuse(p, PAWL_INVALID, s, arena_printf(feature_arena(p->d), "its name %s", fault));
     if (ends && s->result.bytes.len > RESULT_LEN_MAX)
         return refuse(p, PAWL_TOO_LARGE, s, "its result is longer than 1 MiB");
+    if (s->says == SAYS_PASSED && !sleeps(row))
+        return refuse(p, PAWL_INVALID, s, "it does not sleep");
     if (row->stored)
         return true;
     if (s->no > r->next_no + STEPS_AT_ONCE_MAX)
@@ -370,6 +379,9 @@ static enum pawl_status say(struct plan *p, size_t i, bool *out_settled, struct 
         st = wait_step(p->d, p->r, row, &s->wait, out_settled, err);
         if (st == PAWL_OK && *out_settled)
             done(p, row, row->status, row->result, BYTES_NONE);
+        break;
+    case SAYS_PASSED:
+        done(p, row, STEP_COMPLETED, (struct payload){ 0 }, BYTES_NONE);
         break;
     case SAYS_CHILD:
         if (p->known[i])

@@ -258,6 +258,70 @@ WORKFLOW_CASE(a_sleep_frees_the_slot_and_its_end_does_not_move)
     STATE_IS(b, "x", PAWL_COMPLETED);
 }
 
+static size_t figures_of(struct conform_fixture *b)
+{
+    struct workflow_figures f;
+    OK(workflow_figures(b->s, &b->a, &f, &b->err), &b->err);
+    EQ_INT(f.open, 1);
+    for (size_t i = 0; i < f.n; i++)
+        EQ_INT(f.v[i].what, WAIT_TIMER);
+    return f.n;
+}
+
+/* A pass of a C handler knows from its claim that the sleep is over. */
+WORKFLOW_CASE(that_a_sleep_is_over_is_stored_with_the_next_step)
+{
+    struct pass p = pass_of_new(b, "x");
+    struct workflow_step v[] = {
+        { .no = 1, .name = BYTES("nap"), .kind = STEP_SLEEP, .says = SAYS_PASSED },
+        { .no = 2, .name = BYTES("a"), .kind = STEP_RUN, .says = SAYS_RESULT, .attempts = 1 },
+    };
+    EQ_STATUS(pass_steps(&p, v, 2), PAWL_INVALID, &b->op.err); /* it has not begun to sleep */
+    EQ_STR(journal_of(b, p.seq), "");
+    OK(sleep_for(&p, 1, "nap", 60), &b->op.err);
+    EQ_UINT(figures_of(b), 1);
+    advance(b, 60 * SEC_US);
+    struct pass q = pass_begin(b);
+    EQ_UINT(figures_of(b), 0); /* it goes on */
+    for (int i = 0; i < 2; i++) {
+        OK(pass_steps(&q, v, 2), &b->op.err); /* the second time its answer was lost */
+        FALSE(q.answer.steps.suspended);
+        EQ_STR(journal_of(b, q.seq), "1 nap sleep completed \n2 a run completed ");
+    }
+    v[0].no = v[1].no = 2;
+    EQ_STATUS(pass_steps(&q, v, 1), PAWL_INVALID, &b->op.err); /* it is no sleep */
+    end_pass(&q, END_RESULT);
+    STATE_IS(b, "x", PAWL_COMPLETED);
+}
+
+/* A pass that does not know that the run has to undo stores what happened after the sleep. */
+WORKFLOW_CASE(a_sleep_that_is_over_does_not_hide_what_was_done_before_it)
+{
+    struct pass p = pass_of_new(b, "x");
+    step_undoable(&p, 1, "reserve", "1");
+    OK(sleep_for(&p, 2, "nap", 60), &b->op.err);
+    advance(b, 60 * SEC_US);
+    struct pass q = pass_begin(b);
+    OK(change(
+           b,
+           (struct workflow_op){ .what = WORKFLOW_CANCEL, .id = BYTES("x"), .compensate = true }),
+       &b->op.err);
+    const struct workflow_step v[] = {
+        { .no = 2, .name = BYTES("nap"), .kind = STEP_SLEEP, .says = SAYS_PASSED },
+        { .no = 3, .name = BYTES("mail"), .kind = STEP_RUN, .says = SAYS_RESULT, .attempts = 1 },
+    };
+    OK(pass_steps(&q, v, 2), &b->op.err);
+    TRUE(q.answer.steps.suspended);
+    EQ_STR(journal_of(b, q.seq), "1 reserve run completed 1\n"
+                                 "2 nap sleep waiting \n"
+                                 "3 mail run completed ");
+    struct pass r = pass_begin(b);
+    TRUE(r.undoing);
+    undo_ok(&r, 4, "reserve");
+    end_pass(&r, END_RESULT);
+    STATE_IS(b, "x", PAWL_CANCELLED);
+}
+
 /* ---- Signals --------------------------------------------------------------------------------- */
 
 WORKFLOW_CASE(signals_are_read_in_the_order_in_which_they_came)
