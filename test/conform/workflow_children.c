@@ -92,6 +92,49 @@ WORKFLOW_CASE(branches_that_join_one_child_are_both_woken)
     end_pass(&r, END_RESULT);
 }
 
+/* Two branches wait for one child; what settles the second is no end of a child. The first one still
+ * waits for it. */
+static void other_branch_goes_on(struct conform_fixture *b, bool by_signal)
+{
+    static const struct bytes go = BYTES("go");
+    struct pass p = pass_of_new(b, "x");
+    const char *one = child_of(&p, 1, "a", NULL);
+    const struct bytes id = bytes_of(one);
+    struct workflow_step both[] = { join_step(2, "left", &id, 1), join_step(3, "right", &id, 1) };
+    both[1].kind = STEP_SELECT;
+    both[1].wait.signals = &go;
+    both[1].wait.n_signals = 1;
+    both[1].wait.has_until = true;
+    both[1].wait.in_us = 60 * SEC_US;
+    OK(pass_steps(&p, both, 2), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    if (by_signal)
+        OK(signal_to(b, "x", "go", "1", NULL), &b->op.err);
+    else
+        advance(b, 60 * SEC_US);
+    struct pass q = pass_named(b, "x");
+    OK(pass_steps(&q, both, 2), &b->op.err);
+    EQ_INT(q.steps[0].status, STEP_WAITING);
+    EQ_INT(q.steps[1].status, STEP_COMPLETED);
+    OK(pass_steps(&q, both, 1), &b->op.err);
+    TRUE(q.answer.steps.suspended);
+    child_ends(b, one);
+    struct pass r = pass_named(b, "x");
+    OK(pass_steps(&r, both, 1), &b->op.err);
+    EQ_TEXT(r.steps[0].result_out.bytes, "[\"x.a#1\"]");
+    end_pass(&r, END_RESULT);
+}
+
+WORKFLOW_CASE(a_signal_for_one_branch_leaves_the_child_of_both)
+{
+    other_branch_goes_on(b, true);
+}
+
+WORKFLOW_CASE(the_time_of_one_branch_leaves_the_child_of_both)
+{
+    other_branch_goes_on(b, false);
+}
+
 /* A fork and the run that it was forked from wait for the same child. */
 WORKFLOW_CASE(a_child_wakes_its_run_and_the_fork_of_it)
 {
