@@ -159,7 +159,7 @@ each SELECT seq, name, nth FROM pawl.step WHERE seq = $1:int[] ORDER BY no DESC 
 --       that failed, with nothing but undos behind it: a retry tries it again
 SELECT no FROM pawl.step s
 WHERE seq = $1:int
-  AND (undos >= 2 OR kind = 8
+  AND ((undos & 2) > 0 OR kind = 8
        OR (status IN (5, 6)
            AND NOT EXISTS (SELECT 1 FROM pawl.step t WHERE t.seq = s.seq AND t.no > s.no AND t.kind <> 8)))
 ORDER BY no LIMIT 1;
@@ -200,7 +200,7 @@ each DELETE FROM pawl.step WHERE seq = $1:int[] AND no >= $2:int[];
 -- why:  They are final in the new run: it never undoes them.
 INSERT INTO pawl.step (seq, no, name, nth, kind, status, form, result, error, attempts, undos, until_at, awaits, node,
   started_at, completed_at)
-SELECT $1:int, no, name, nth, kind, status, form, result, error, attempts, 0, until_at, 0, node, started_at,
+SELECT $1:int, no, name, nth, kind, status, form, result, error, attempts, 4, until_at, 0, node, started_at,
        completed_at
 FROM pawl.step WHERE seq = $2:int AND no < $3:int AND status >= 4;
 

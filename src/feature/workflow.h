@@ -153,6 +153,7 @@ struct workflow_row {
     struct bytes error, node;
     int attempts;
     bool undo, undone;
+    bool final; /* a fork took it over, and never undoes it */
     int64_t until_us, started_us, completed_us;
 };
 

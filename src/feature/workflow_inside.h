@@ -41,7 +41,8 @@ enum run_shown {
     SHOWN_CANCELLED,
     SHOWN_UNDONE,
 };
-enum step_undo { UNDO_CAN = 1, UNDO_WAS = 2 };
+/* FINAL: a fork took it over, and never undoes it. */
+enum step_undo { UNDO_CAN = 1, UNDO_WAS = 2, UNDO_FINAL = 4 };
 
 /* A row of `step`. */
 struct step_row {

@@ -202,6 +202,18 @@ static void contradict(struct op *op, struct workflow_steps *q, const struct wor
                      step_kind_name((int64_t)s->kind), BYTES_ARG(name)));
 }
 
+/* Does the run have what is to be undone? *out false: the operation is refused. */
+static enum pawl_status plan_undo(struct plan *p, const struct workflow_step *s, bool *out,
+                                  struct pawl_err *err)
+{
+    struct step_row *of;
+    enum pawl_status st = step_by_name(p->d, p->r, s->name, &of, err);
+    *out = true;
+    if (st == PAWL_OK && of && of->undos & UNDO_FINAL)
+        *out = refuse(p, PAWL_STATE, s, "what it undoes is final in this run");
+    return st;
+}
+
 /* Plan one step. *out false: the operation is refused, or the code contradicts the journal. */
 static enum pawl_status plan_one(struct plan *p, size_t i, bool *out, struct pawl_err *err)
 {
@@ -223,9 +235,9 @@ static enum pawl_status plan_one(struct plan *p, size_t i, bool *out, struct paw
             contradict(p->op, p->q, s, row, name);
         return p->op->a->failed ? err_no_memory(err, "a step") : PAWL_OK;
     }
-    if (!nth)
-        st = step_uses(p->d, p->r, name, &nth, err);
-    if (st != PAWL_OK)
+    st = s->kind == STEP_UNDO ? plan_undo(p, s, out, err)
+                              : step_uses(p->d, p->r, name, &nth, err);
+    if (st != PAWL_OK || !*out)
         return st;
     row->name = arena_copy(feature_arena(p->d), name);
     row->nth = s->kind == STEP_UNDO ? nth : nth + 1;
