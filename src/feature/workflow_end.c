@@ -137,8 +137,10 @@ enum pawl_status flow_end(struct ledger *d, struct flow_end *q, struct pawl_err 
         return st;
     r->undoes = r->ends = false;
     r->knows = r->undoing_us && q->claimed_us >= r->undoing_us;
+    r->doubtful = !r->knows && (q->how == END_ERROR || q->how == END_TIMEOUT || q->how == END_LOST);
     q->next = FLOW_AS_IS;
     if (r->diverges.data) {
+        r->doubtful = false;
         q->next = FLOW_ENDS;
         q->state = PAWL_DEAD_LETTER;
         q->error = r->diverges;
@@ -172,6 +174,8 @@ static enum pawl_status run_moved(struct ledger *d, struct run *r, const struct 
         r->deadline_us = 0;
         r->wait_us = 0;
         r->flags |= RUN_ENDED;
+        if (r->doubtful) /* a cancel may undo it */
+            r->flags |= RUN_CUT;
         if (r->ends)
             r->compensation = r->ends_undone;
         else if (r->compensation == UNDO_GOES_ON) /* a person ended it without the undos */
@@ -184,8 +188,8 @@ static enum pawl_status run_moved(struct ledger *d, struct run *r, const struct 
         r->let_go = false;
         return PAWL_OK;
     }
-    if (r->undoes) { /* it said how it ends, so nothing was cut off */
-        r->flags &= ~RUN_CUT;
+    if (r->undoes) {
+        r->flags = r->doubtful ? r->flags | RUN_CUT : r->flags & ~RUN_CUT;
         st = run_undo(d, r, REASON_FAILED, r->undoes_for, err);
     } else if (!r->knows)
         r->flags |= RUN_CUT;

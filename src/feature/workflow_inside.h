@@ -92,6 +92,7 @@ struct run {
     struct step_use *uses;             /* read */
     bool let_go;                       /* its pass suspended it, so its leaving is no cut */
     bool knows;                        /* its pass undoes, so no step of it is in doubt */
+    bool doubtful;                     /* its pass ended without saying what became of its step */
     bool undoes;                       /* flow_end() decided that it has to undo */
     struct bytes undoes_for;           /* with it: the error */
     bool ends;                         /* flow_end() decided that its undoing is over */

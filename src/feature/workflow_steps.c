@@ -202,16 +202,33 @@ static void contradict(struct op *op, struct workflow_steps *q, const struct wor
                      step_kind_name((int64_t)s->kind), BYTES_ARG(name)));
 }
 
-/* Does the run have what is to be undone? *out false: the operation is refused. */
+/* An undo that is new: is there something to be undone, and no undo of it? What is not stored may
+ * have happened if the last pass was cut off. *out false: the operation is refused. */
 static enum pawl_status plan_undo(struct plan *p, const struct workflow_step *s, bool *out,
                                   struct pawl_err *err)
 {
-    struct step_row *of;
+    struct arena *a = feature_arena(p->d);
+    struct step_row *of, *undo;
+    const char *name = arena_printf(a, "undo:%.*s", BYTES_ARG(s->name));
+    if (!name)
+        return err_no_memory(err, "a step");
     enum pawl_status st = step_by_name(p->d, p->r, s->name, &of, err);
+    if (st == PAWL_OK)
+        st = step_by_name(p->d, p->r, bytes_of(name), &undo, err);
     *out = true;
-    if (st == PAWL_OK && of && of->undos & UNDO_FINAL)
+    if (st != PAWL_OK)
+        return st;
+    if (undo)
+        *out = refuse(
+            p, PAWL_INVALID, s,
+            arena_printf(a, "the undo of this step is step %lld", (long long)undo->no));
+    else if (!of && !(p->r->flags & RUN_CUT))
+        *out = refuse(p, PAWL_INVALID, s, "the run has no such step");
+    else if (of && of->undos & UNDO_FINAL)
         *out = refuse(p, PAWL_STATE, s, "what it undoes is final in this run");
-    return st;
+    else if (of && of->status == STEP_REFUSED)
+        *out = refuse(p, PAWL_STATE, s, "what it undoes has not happened");
+    return PAWL_OK;
 }
 
 /* Plan one step. *out false: the operation is refused, or the code contradicts the journal. */
