@@ -287,8 +287,8 @@ each DELETE FROM pawl.published WHERE seq = $1:int[];
 
 -- name: child_add
 -- why:  The children of a run that was forked are children of both.
-INSERT ONCE INTO pawl.child (parent, child, id, awaited, ended)
-rows($1:int[], $2:int[], $3:text[], $4:int[], $5:int[]);
+INSERT ONCE INTO pawl.child (parent, child, id, awaited, ended, no)
+rows($1:int[], $2:int[], $3:text[], $4:int[], $5:int[], $6:int[]);
 
 -- name: child_named
 -- in:   parent bigint[], id text[]
@@ -318,9 +318,22 @@ ORDER BY child LIMIT $3:int;
 each SELECT parent, id FROM pawl.child WHERE parent = $1:int[] AND awaited > 0 ORDER BY child LIMIT 100;
 
 -- name: child_fork
--- in:   new parent bigint, parent bigint
-INSERT INTO pawl.child (parent, child, id, awaited, ended)
-SELECT $1:int, child, id, 0, ended FROM pawl.child WHERE parent = $2:int;
+-- in:   new parent bigint, parent bigint, before no bigint
+INSERT INTO pawl.child (parent, child, id, awaited, ended, no)
+SELECT $1:int, child, id, 0, ended, 0 FROM pawl.child WHERE parent = $2:int AND no < $3:int;
+
+-- name: child_own
+-- in:   parent bigint, after bigint, max int
+-- out:  child, id: those that have not ended, that its steps made, and that no other run may wait for
+SELECT c.child, c.id FROM pawl.child c
+WHERE c.parent = $1:int AND c.child > $2:int AND c.ended = 0 AND c.no > 0
+  AND NOT EXISTS (SELECT 1 FROM pawl.child o LEFT JOIN pawl.outcome e ON e.seq = o.parent
+                  WHERE o.child = c.child AND o.parent <> c.parent AND e.seq IS NULL)
+ORDER BY c.child LIMIT $3:int;
+
+-- name: child_final
+-- in:   parent bigint[]
+each UPDATE pawl.child SET no = 0, awaited = 0 WHERE parent = $1:int[];
 
 -- name: child_put
 -- in:   parent bigint[], child bigint[], awaited bigint[], ended bigint[]

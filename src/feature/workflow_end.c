@@ -53,7 +53,8 @@ void workflow_counts(struct workflow_counts *out)
 
 /* ---- Undoing --------------------------------------------------------------------------------- */
 
-/* Ask the children that have not ended to cancel. */
+/* Ask the children that have not ended to cancel, unless another run may wait for them: a fork of
+ * this one. */
 static enum pawl_status children_cancel(struct ledger *d, const struct run *r, struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
@@ -65,13 +66,12 @@ static enum pawl_status children_cancel(struct ledger *d, const struct run *r, s
         led_int(&p, r->seq);
         led_int(&p, after);
         led_int(&p, CHILDREN_PAGE);
-        st = feature_query(d, SQL_CHILD_LIST, &p, &rows, err);
+        st = feature_query(d, SQL_CHILD_OWN, &p, &rows, err);
         n = st == PAWL_OK ? rows->n : 0;
         for (int i = 0; i < n && st == PAWL_OK; i++) {
-            struct op nested = { .kind = OP_CANCEL, .by_id = { .id = led_get(rows, i, 2) } };
-            after = led_get_int(rows, i, 1);
-            if (!led_get_int(rows, i, 4))
-                st = feature_nested(d, &nested, err); /* refused: it has ended */
+            struct op nested = { .kind = OP_CANCEL, .by_id = { .id = led_get(rows, i, 1) } };
+            after = led_get_int(rows, i, 0);
+            st = feature_nested(d, &nested, err); /* refused: it has ended */
         }
     }
     return st;

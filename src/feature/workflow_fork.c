@@ -72,6 +72,7 @@ static enum pawl_status rows_copy(struct ledger *d, const struct run *r, int64_t
     enum pawl_status st = feature_run(d, SQL_STEP_FORK, &p, out_steps, err);
     led_int(&q, to);
     led_int(&q, r->seq);
+    led_int(&q, no);
     return st == PAWL_OK ? feature_run(d, SQL_CHILD_FORK, &q, NULL, err) : st;
 }
 

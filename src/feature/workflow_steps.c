@@ -317,11 +317,11 @@ static enum pawl_status accept_calls(struct plan *p, bool *out, struct pawl_err 
         if (!p->child[i].id.data)
             continue;
         const struct accepted *c = &nested.accept.out[at++];
-        const union feature_value row[] = { I(p->r->seq), I(c->call.seq), B(p->child[i].id), I(0),
-                                            I(0) };
+        const union feature_value row[] = { I(p->r->seq), I(c->call.seq), B(p->child[i].id),
+                                            I(0),         I(0),           I(p->q->v[i].no) };
         p->known[i] = c->duplicate;
         if (!c->duplicate)
-            st = feature_row(p->d, SQL_CHILD_ADD, "iitii", row, FEATURE_EXACT, err);
+            st = feature_row(p->d, SQL_CHILD_ADD, "iitiii", row, FEATURE_EXACT, err);
     }
     return st;
 }

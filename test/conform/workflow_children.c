@@ -159,6 +159,64 @@ WORKFLOW_CASE(a_child_wakes_its_run_and_the_fork_of_it)
     end_pass(&g, END_RESULT);
 }
 
+/* A fork takes over the children of the steps before it, final as these are: its undoing asks none of
+ * them to cancel, and the children of later steps are not its own. */
+WORKFLOW_CASE(a_fork_that_undoes_leaves_the_children_of_its_run)
+{
+    struct pass p = pass_of_new(b, "x");
+    const char *one = child_of(&p, 1, "a", NULL), *two = child_of(&p, 2, "b", NULL);
+    const char *ids = arena_printf(&b->a, "%s %s", one, two);
+    OK(fork_from(b, "x", "b", "y"), &b->op.err);
+    EQ_STR(engine_rows(b->url, "SELECT COUNT(*) FROM pawl_child"), "3");
+    struct pass f = pass_named(b, "y");
+    const char *own = child_of(&f, 2, "c", NULL);
+    OK(join(&f, 3, "all", arena_printf(&b->a, "%s %s", one, own), false, 0), &b->op.err);
+    OK(join(&p, 3, "all", ids, false, 0), &b->op.err);
+    OK(cancel_run(b, "y", true, NULL), &b->op.err);
+    STATE_IS(b, "x.a#1", PAWL_PENDING);
+    STATE_IS(b, "x.b#1", PAWL_PENDING);
+    STATE_IS(b, "y.c#1", PAWL_CANCELLED);
+    f = pass_named(b, "y");
+    end_pass(&f, END_RESULT);
+    OK(cancel_run(b, "x", true, NULL), &b->op.err); /* the run that made them asks them */
+    STATE_IS(b, "x.a#1", PAWL_CANCELLED);
+    STATE_IS(b, "x.b#1", PAWL_CANCELLED);
+}
+
+/* The fork goes on and waits for the child, whatever becomes of the run that made it. */
+WORKFLOW_CASE(a_run_that_undoes_leaves_the_children_of_a_fork)
+{
+    struct pass p = pass_of_new(b, "x");
+    const char *one = child_of(&p, 1, "a", NULL), *two = child_of(&p, 2, "b", NULL);
+    OK(fork_from(b, "x", "b", "y"), &b->op.err);
+    struct pass f = pass_named(b, "y");
+    OK(join(&f, 2, "all", one, false, 0), &b->op.err);
+    TRUE(f.answer.steps.suspended);
+    OK(wait_signal(&p, 3, "go", 0), &b->op.err);
+    OK(cancel_run(b, "x", true, NULL), &b->op.err);
+    STATE_IS(b, "x.a#1", PAWL_PENDING);
+    EQ_INT(state_of(b, two), PAWL_CANCELLED);
+    child_ends(b, one);
+    f = pass_named(b, "y");
+    OK(join(&f, 2, "all", one, false, 0), &b->op.err);
+    EQ_TEXT(f.steps[0].result_out.bytes, "[\"x.a#1\"]");
+    end_pass(&f, END_RESULT);
+}
+
+/* What was done before a restart is final. */
+WORKFLOW_CASE(a_restart_leaves_the_children_from_before_it)
+{
+    struct pass p = pass_of_new(b, "x");
+    child_of(&p, 1, "a", NULL);
+    restart(&p, "2");
+    p = pass_named(b, "x");
+    child_of(&p, 1, "a", NULL);
+    OK(wait_signal(&p, 2, "go", 0), &b->op.err);
+    OK(cancel_run(b, "x", true, NULL), &b->op.err);
+    STATE_IS(b, "x.a#1", PAWL_PENDING);
+    STATE_IS(b, "x~2.a#1", PAWL_CANCELLED);
+}
+
 /* ---- Generations ----------------------------------------------------------------------------- */
 
 WORKFLOW_CASE(a_hundred_generations_have_a_child_each)

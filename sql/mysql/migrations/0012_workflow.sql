@@ -92,13 +92,15 @@ CREATE TABLE IF NOT EXISTS pawl_published (
   PRIMARY KEY (seq, name)
 ) ENGINE = InnoDB;
 
--- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state.
+-- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state. no: the
+-- step that made it; 0: it is of the run that was forked, or of before a restart, and the parent never cancels it.
 CREATE TABLE IF NOT EXISTS pawl_child (
   parent  BIGINT NOT NULL,
   child   BIGINT NOT NULL,
   id      VARBINARY(255) NOT NULL,
   awaited BIGINT NOT NULL,
   ended   BIGINT NOT NULL,
+  no      BIGINT NOT NULL,
   PRIMARY KEY (parent, child),
   KEY child_child (child),
   KEY child_id (parent, id)

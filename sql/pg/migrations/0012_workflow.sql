@@ -92,13 +92,15 @@ CREATE TABLE pawl.published (
   PRIMARY KEY (seq, name)
 );
 
--- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state.
+-- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state. no: the
+-- step that made it; 0: it is of the run that was forked, or of before a restart, and the parent never cancels it.
 CREATE TABLE pawl.child (
   parent  bigint NOT NULL,
   child   bigint NOT NULL,
   id      text COLLATE "C" NOT NULL,
   awaited bigint NOT NULL,
   ended   bigint NOT NULL,
+  no      bigint NOT NULL,
   PRIMARY KEY (parent, child)
 ) WITH (fillfactor = 70);
 CREATE INDEX child_child ON pawl.child (child);

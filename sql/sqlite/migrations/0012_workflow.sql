@@ -92,13 +92,15 @@ CREATE TABLE pawl_published (
   PRIMARY KEY (seq, name)
 );
 
--- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state.
+-- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state. no: the
+-- step that made it; 0: it is of the run that was forked, or of before a restart, and the parent never cancels it.
 CREATE TABLE pawl_child (
   parent  INTEGER NOT NULL,
   child   INTEGER NOT NULL,
   id      TEXT NOT NULL,
   awaited INTEGER NOT NULL,
   ended   INTEGER NOT NULL,
+  no      INTEGER NOT NULL,
   PRIMARY KEY (parent, child)
 ) WITHOUT ROWID;
 CREATE INDEX pawl_child_child ON pawl_child (child);
