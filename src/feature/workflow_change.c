@@ -104,9 +104,8 @@ static enum pawl_status forget_from(struct ledger *d, struct run *r, int64_t no,
     return st;
 }
 
-/* The first step that was undone; *out 0: none was. */
-static enum pawl_status first_undone(struct ledger *d, const struct run *r, int64_t *out,
-                                     struct pawl_err *err)
+enum pawl_status first_undone(struct ledger *d, const struct run *r, int64_t *out,
+                              struct pawl_err *err)
 {
     struct led_params p = { 0 };
     struct led_rows *rows;

@@ -212,6 +212,9 @@ MUST_USE enum pawl_status workflow_gc(struct ledger *d, int max, bool *more, str
 int64_t signal_old_at(const struct ledger *d, const struct run *r, int64_t no);
 /* Has the run ended, as its locked row says? Before it begins, its call says it. */
 bool run_ended(const struct run *r, const struct feature_call *c);
+/* The first step that is no longer done, because it was undone, or failed last; *out 0: none. */
+MUST_USE enum pawl_status first_undone(struct ledger *d, const struct run *r, int64_t *out,
+                                       struct pawl_err *err);
 /* The step that the operation's `from` names. NULL: it is refused. */
 MUST_USE enum pawl_status workflow_from(struct ledger *d, struct op *op, struct run *r,
                                         struct step_row **out, struct pawl_err *err);
