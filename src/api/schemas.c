@@ -74,8 +74,9 @@ const struct schema_text schemas[] = {
     { .name = "StoredStep",
       .members = "no:i name:s kind:@StepKind status:@StepStatus result:@Json result_base64:s? "
                  "error:s? attempts:i until:t? completed_at:t? *final:b",
-      .about = "a step as it is stored: the n-th use of a name is `name#n`; `final`: a fork took it "
-               "over, and never undoes it" },
+      .about =
+          "a step as it is stored: the n-th use of a name is `name#n`; `final`: a fork took it "
+          "over, and never undoes it" },
     { .name = "StoredSteps", .members = "steps:[@StoredStep" },
     { .name = "Suspended", .members = "suspended:b" },
     { .name = "StepsAnswer", .any = "StoredSteps|Suspended" },

@@ -14,7 +14,7 @@
 #include "base/limits.h"
 
 static struct {
-    _Atomic int64_t steps, signals, compensations, divergences, steps_read;
+    _Atomic int64_t steps, signals, compensations, divergences, steps_read, taken;
 } counts;
 
 void workflow_count_step(void)
@@ -42,6 +42,11 @@ void workflow_count_read(int64_t steps)
     atomic_fetch_add(&counts.steps_read, steps);
 }
 
+void workflow_count_taken(void)
+{
+    atomic_fetch_add(&counts.taken, 1);
+}
+
 void workflow_counts(struct workflow_counts *out)
 {
     out->steps = atomic_load(&counts.steps);
@@ -49,6 +54,7 @@ void workflow_counts(struct workflow_counts *out)
     out->compensations = atomic_load(&counts.compensations);
     out->divergences = atomic_load(&counts.divergences);
     out->steps_read = atomic_load(&counts.steps_read);
+    out->taken = atomic_load(&counts.taken);
 }
 
 /* ---- Undoing --------------------------------------------------------------------------------- */

@@ -114,9 +114,9 @@ static enum pawl_status from_check(struct ledger *d, struct op *op, const struct
             err_set(&op->err, PAWL_STATE, "step \"%s\" is an undo: a fork cannot begin there",
                     text_quote(q->from, name));
     else if (st == PAWL_OK && no && no < from->no)
-        op->status = err_set(&op->err, PAWL_STATE,
-                             "step %lld was undone: a fork begins there or before it",
-                             (long long)no);
+        op->status =
+            err_set(&op->err, PAWL_STATE, "step %lld was undone: a fork begins there or before it",
+                    (long long)no);
     return st;
 }
 

@@ -646,11 +646,9 @@ WORKFLOW_CASE(a_refusal_after_a_step_undoes_it)
 /* One undo of the step with this stored name. */
 static enum pawl_status undo(struct pass *p, int64_t no, const char *name, enum step_says says)
 {
-    const struct workflow_step s = { .no = no,
-                                     .name = bytes_of(name),
-                                     .kind = STEP_UNDO,
-                                     .says = says,
-                                     .error = BYTES("busy") };
+    const struct workflow_step s = {
+        .no = no, .name = bytes_of(name), .kind = STEP_UNDO, .says = says, .error = BYTES("busy")
+    };
     return pass_steps(p, &s, 1);
 }
 

@@ -92,8 +92,8 @@ WORKFLOW_CASE(branches_that_join_one_child_are_both_woken)
     end_pass(&r, END_RESULT);
 }
 
-/* Two branches wait for one child; what settles the second is no end of a child. The first one still
- * waits for it. */
+/* Two branches wait for one child; what settles the second is no end of a child. The first one
+ * still waits for it. */
 static void other_branch_goes_on(struct conform_fixture *b, bool by_signal)
 {
     static const struct bytes go = BYTES("go");
@@ -159,8 +159,8 @@ WORKFLOW_CASE(a_child_wakes_its_run_and_the_fork_of_it)
     end_pass(&g, END_RESULT);
 }
 
-/* A fork takes over the children of the steps before it, final as these are: its undoing asks none of
- * them to cancel, and the children of later steps are not its own. */
+/* A fork takes over the children of the steps before it, final as these are: its undoing asks none
+ * of them to cancel, and the children of later steps are not its own. */
 WORKFLOW_CASE(a_fork_that_undoes_leaves_the_children_of_its_run)
 {
     struct pass p = pass_of_new(b, "x");
@@ -282,6 +282,61 @@ WORKFLOW_CASE(children_and_forks_of_a_run_with_a_long_id)
                                        .from = BYTES("part#2") }),
        &b->op.err);
     EQ_STR(engine_rows(b->url, "SELECT COUNT(*) FROM pawl_workflow"), "2");
+}
+
+/* ---- Ids ------------------------------------------------------------------------------------- */
+
+/* One step of the pass is a child of this name. */
+static struct workflow_step child_step(int64_t no, const char *name, const struct call_spec *call)
+{
+    return (struct workflow_step){
+        .no = no, .name = bytes_of(name), .kind = STEP_CHILD, .says = SAYS_CHILD, .call = call
+    };
+}
+
+/* Another call has the id: with other content, with the same, or it had it and is gone. What else
+ * the operation says is stored, and the run goes on. */
+WORKFLOW_CASE(a_child_whose_id_is_taken_fails_its_step)
+{
+    struct call_spec call = plan("unused"), gone = plan("x.gone#1"), other = plan("x.other#1");
+    gone.keep_us = SEC_US;
+    accept_spec(b, gone);
+    OK(finish(b, claim_for(b, 1, 0), "x.gone#1", END_RESULT), &b->err);
+    advance(b, 2 * SEC_US);
+    gc(b);
+    struct pass p = pass_of_new(b, "x");
+    other.type = BYTES("other");
+    accept_spec(b, other);
+    accept_one(b, "x.same#1");
+    const struct workflow_step v[] = {
+        child_step(1, "gone", &call),
+        child_step(2, "free", &call),
+        child_step(3, "other", &call),
+        child_step(4, "same", &call),
+        { .no = 5,
+          .name = BYTES("a"),
+          .kind = STEP_RUN,
+          .says = SAYS_RESULT,
+          .result = { PAWL_JSON, BYTES("7") } },
+    };
+    struct workflow_counts before, after;
+    workflow_counts(&before);
+    OK(pass_steps(&p, v, COUNT_OF(v)), &b->op.err);
+    workflow_counts(&after);
+    EQ_INT(after.taken - before.taken, 3);
+    EQ_STR(journal_of(b, p.seq), "1 gone child failed \n"
+                                 "2 free child completed \"x.free#1\"\n"
+                                 "3 other child failed \n"
+                                 "4 same child failed \n"
+                                 "5 a run completed 7");
+    EQ_TEXT(p.steps[2].error_out, "CONFLICT: a call with the id \"x.other#1\" exists already");
+    EQ_INT(p.steps[2].status, STEP_REFUSED);
+    TRUE(p.answer.steps.taken.data);
+    EQ_TEXT(get(b, "x.free#1").spec.parent, "x");
+    EQ_STR(engine_rows(b->url, "SELECT COUNT(*) FROM pawl_child"), "1");
+    OK(pass_steps(&p, v, COUNT_OF(v)), &b->op.err); /* the answer was lost */
+    FALSE(p.answer.steps.taken.data);
+    end_pass(&p, END_RESULT);
 }
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
