@@ -159,7 +159,7 @@ each SELECT seq, name, nth FROM pawl.step WHERE seq = $1:int[] ORDER BY no DESC 
 --       that failed, with nothing but undos behind it: a retry tries it again
 SELECT no FROM pawl.step s
 WHERE seq = $1:int
-  AND (undos >= 2 OR kind = 8
+  AND ((undos & 2) > 0 OR kind = 8
        OR (status IN (5, 6)
            AND NOT EXISTS (SELECT 1 FROM pawl.step t WHERE t.seq = s.seq AND t.no > s.no AND t.kind <> 8)))
 ORDER BY no LIMIT 1;
@@ -200,7 +200,7 @@ each DELETE FROM pawl.step WHERE seq = $1:int[] AND no >= $2:int[];
 -- why:  They are final in the new run: it never undoes them.
 INSERT INTO pawl.step (seq, no, name, nth, kind, status, form, result, error, attempts, undos, until_at, awaits, node,
   started_at, completed_at)
-SELECT $1:int, no, name, nth, kind, status, form, result, error, attempts, 0, until_at, 0, node, started_at,
+SELECT $1:int, no, name, nth, kind, status, form, result, error, attempts, 4, until_at, 0, node, started_at,
        completed_at
 FROM pawl.step WHERE seq = $2:int AND no < $3:int AND status >= 4;
 
@@ -287,8 +287,8 @@ each DELETE FROM pawl.published WHERE seq = $1:int[];
 
 -- name: child_add
 -- why:  The children of a run that was forked are children of both.
-INSERT ONCE INTO pawl.child (parent, child, id, awaited, ended)
-rows($1:int[], $2:int[], $3:text[], $4:int[], $5:int[]);
+INSERT ONCE INTO pawl.child (parent, child, id, awaited, ended, no)
+rows($1:int[], $2:int[], $3:text[], $4:int[], $5:int[], $6:int[]);
 
 -- name: child_named
 -- in:   parent bigint[], id text[]
@@ -318,9 +318,22 @@ ORDER BY child LIMIT $3:int;
 each SELECT parent, id FROM pawl.child WHERE parent = $1:int[] AND awaited > 0 ORDER BY child LIMIT 100;
 
 -- name: child_fork
--- in:   new parent bigint, parent bigint
-INSERT INTO pawl.child (parent, child, id, awaited, ended)
-SELECT $1:int, child, id, 0, ended FROM pawl.child WHERE parent = $2:int;
+-- in:   new parent bigint, parent bigint, before no bigint
+INSERT INTO pawl.child (parent, child, id, awaited, ended, no)
+SELECT $1:int, child, id, 0, ended, 0 FROM pawl.child WHERE parent = $2:int AND no < $3:int;
+
+-- name: child_own
+-- in:   parent bigint, after bigint, max int
+-- out:  child, id: those that have not ended, that its steps made, and that no other run may wait for
+SELECT c.child, c.id FROM pawl.child c
+WHERE c.parent = $1:int AND c.child > $2:int AND c.ended = 0 AND c.no > 0
+  AND NOT EXISTS (SELECT 1 FROM pawl.child o LEFT JOIN pawl.outcome e ON e.seq = o.parent
+                  WHERE o.child = c.child AND o.parent <> c.parent AND e.seq IS NULL)
+ORDER BY c.child LIMIT $3:int;
+
+-- name: child_final
+-- in:   parent bigint[]
+each UPDATE pawl.child SET no = 0, awaited = 0 WHERE parent = $1:int[];
 
 -- name: child_put
 -- in:   parent bigint[], child bigint[], awaited bigint[], ended bigint[]

@@ -348,6 +348,8 @@ void step_add(struct buf *b, const struct workflow_row *s)
     add_int(b, "attempts", s->attempts);
     add_time(b, "until", s->until_us);
     add_time(b, "completed_at", s->completed_us);
+    if (s->final)
+        add_bool(b, "final", true);
     buf_add_char(b, '}');
 }
 

@@ -48,7 +48,7 @@ static bool passed(const struct pawl_call *t, const struct workflow_row *row)
 
 /* That a sleep is over is stored with what comes next: a pass that is cut off before finds the same
  * again. */
-static enum pass_answer sleep_over(struct pawl_call *t, const struct workflow_step *s)
+static enum pass_answer slept(struct pawl_call *t, const struct workflow_step *s)
 {
     struct workflow_step over = { .no = atomic_load(&t->pass)->no,
                                   .name = arena_copy(&t->arena, s->name),
@@ -71,7 +71,7 @@ static enum pass_answer point(struct pawl_call *t, struct workflow_step *s, stru
     if (atomic_load(&t->undoing))
         return pass_undo(t);
     if (passed(t, row))
-        return sleep_over(t, s);
+        return slept(t, s);
     s->no = atomic_load(&t->pass)->no;
     return pass_say(t, s, 1, PASS_NO_SQL, &op) ? settled(t, &op, s, out) : PASS_VOID;
 }

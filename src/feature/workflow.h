@@ -98,7 +98,8 @@ struct workflow_steps { /* fenced: .token and .seq of the feature_op */
     bool stuck;        /* the same, because an undo has failed for good */
     bool unpublished;  /* refused because of a value that it publishes: TOO_LARGE, FULL */
     struct bytes why;
-    int64_t rev; /* of the run, after this; 0: it has ended */
+    struct bytes taken; /* the id of a child that was not made, because another call has it */
+    int64_t rev;        /* of the run, after this; 0: it has ended */
 };
 
 /* ---- The other changes ----------------------------------------------------------------------- */
@@ -153,6 +154,7 @@ struct workflow_row {
     struct bytes error, node;
     int attempts;
     bool undo, undone;
+    bool final; /* a fork took it over, and never undoes it */
     int64_t until_us, started_us, completed_us;
 };
 
@@ -266,6 +268,7 @@ enum call_wait workflow_wait_of(int64_t waits);
 struct workflow_counts {
     int64_t steps, signals, compensations, divergences;
     int64_t steps_read; /* of journals, for passes and claims: what replay costs the database */
+    int64_t taken; /* children that were not made, because another call has their id */
 };
 /* Read the counts. */
 void workflow_counts(struct workflow_counts *out);

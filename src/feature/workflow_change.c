@@ -104,9 +104,8 @@ static enum pawl_status forget_from(struct ledger *d, struct run *r, int64_t no,
     return st;
 }
 
-/* The first step that was undone; *out 0: none was. */
-static enum pawl_status first_undone(struct ledger *d, const struct run *r, int64_t *out,
-                                     struct pawl_err *err)
+enum pawl_status first_undone(struct ledger *d, const struct run *r, int64_t *out,
+                              struct pawl_err *err)
 {
     struct led_params p = { 0 };
     struct led_rows *rows;
@@ -202,6 +201,14 @@ static enum pawl_status input_put(struct ledger *d, const struct run *r, struct 
     return feature_row(d, SQL_WORKFLOW_INPUT, "iib", v, FEATURE_EXACT, err);
 }
 
+/* The children so far are final, as the steps that made them. */
+static enum pawl_status children_final(struct ledger *d, const struct run *r, struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    led_ints(d, &p, &r->seq, 1);
+    return feature_run(d, SQL_CHILD_FINAL, &p, NULL, err);
+}
+
 enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_err *err)
 {
     struct workflow_op *q = op->feature.ctx;
@@ -224,6 +231,8 @@ enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_e
     if (!q->steps.ends)
         r->pass = workflow_pass(d, op);
     st = forget_from(d, r, 1, false, err);
+    if (st == PAWL_OK)
+        st = children_final(d, r, err);
     if (st == PAWL_OK)
         st = run_put(d, r, err);
     if (st == PAWL_OK)

@@ -72,6 +72,7 @@ static enum pawl_status rows_copy(struct ledger *d, const struct run *r, int64_t
     enum pawl_status st = feature_run(d, SQL_STEP_FORK, &p, out_steps, err);
     led_int(&q, to);
     led_int(&q, r->seq);
+    led_int(&q, no);
     return st == PAWL_OK ? feature_run(d, SQL_CHILD_FORK, &q, NULL, err) : st;
 }
 
@@ -100,6 +101,25 @@ static enum pawl_status run_copy(struct ledger *d, const struct run *r, const st
     return run_put(d, to, err);
 }
 
+/* May a fork begin with this step? If not, the operation is refused. */
+static enum pawl_status from_check(struct ledger *d, struct op *op, const struct run *r,
+                                   const struct step_row *from, struct pawl_err *err)
+{
+    const struct workflow_op *q = op->feature.ctx;
+    char name[TEXT_QUOTE_LEN];
+    int64_t no = 0;
+    enum pawl_status st = first_undone(d, r, &no, err);
+    if (from->kind == STEP_UNDO)
+        op->status =
+            err_set(&op->err, PAWL_STATE, "step \"%s\" is an undo: a fork cannot begin there",
+                    text_quote(q->from, name));
+    else if (st == PAWL_OK && no && no < from->no)
+        op->status =
+            err_set(&op->err, PAWL_STATE, "step %lld was undone: a fork begins there or before it",
+                    (long long)no);
+    return st;
+}
+
 enum pawl_status workflow_fork(struct ledger *d, struct op *op, struct pawl_err *err)
 {
     struct workflow_op *q = op->feature.ctx;
@@ -112,14 +132,9 @@ enum pawl_status workflow_fork(struct ledger *d, struct op *op, struct pawl_err 
         st = workflow_from(d, op, r, &from, err);
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
-    if (from->kind == STEP_UNDO) {
-        char name[TEXT_QUOTE_LEN];
-        op->status =
-            err_set(&op->err, PAWL_STATE, "step \"%s\" is an undo: a fork cannot begin there",
-                    text_quote(q->from, name));
-        return PAWL_OK;
-    }
-    st = spec_make(d, op, r, &spec, err);
+    st = from_check(d, op, r, from, err);
+    if (st == PAWL_OK && op->status == PAWL_OK)
+        st = spec_make(d, op, r, &spec, err);
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
     struct op nested = { .kind = OP_ACCEPT, .a = op->a, .accept = { .v = &spec, .n = 1 } };

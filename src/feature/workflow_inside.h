@@ -41,7 +41,8 @@ enum run_shown {
     SHOWN_CANCELLED,
     SHOWN_UNDONE,
 };
-enum step_undo { UNDO_CAN = 1, UNDO_WAS = 2 };
+/* FINAL: a fork took it over, and never undoes it. */
+enum step_undo { UNDO_CAN = 1, UNDO_WAS = 2, UNDO_FINAL = 4 };
 
 /* A row of `step`. */
 struct step_row {
@@ -91,6 +92,7 @@ struct run {
     struct step_use *uses;             /* read */
     bool let_go;                       /* its pass suspended it, so its leaving is no cut */
     bool knows;                        /* its pass undoes, so no step of it is in doubt */
+    bool doubtful;                     /* its pass ended without saying what became of its step */
     bool undoes;                       /* flow_end() decided that it has to undo */
     struct bytes undoes_for;           /* with it: the error */
     bool ends;                         /* flow_end() decided that its undoing is over */
@@ -161,13 +163,14 @@ MUST_USE enum pawl_status steps_len(struct ledger *d, int64_t seq, int64_t *out,
                                     struct pawl_err *err);
 
 /* Count for workflow_counts(): a step that ended, a signal, a run whose code contradicts its
- * journal; one that begins to undo. */
+ * journal; one that begins to undo; a child whose id is another call's. */
 void workflow_count_step(void);
 void workflow_count_signal(void);
 void workflow_count_divergence(void);
 void workflow_count_compensation(void);
 /* Steps that were read for a pass. */
 void workflow_count_read(int64_t steps);
+void workflow_count_taken(void);
 
 /* Before a row is buffered: if a change of it may be (`again`), write what is buffered first,
  * because one statement changes a row once. */
@@ -210,6 +213,9 @@ MUST_USE enum pawl_status workflow_gc(struct ledger *d, int max, bool *more, str
 int64_t signal_old_at(const struct ledger *d, const struct run *r, int64_t no);
 /* Has the run ended, as its locked row says? Before it begins, its call says it. */
 bool run_ended(const struct run *r, const struct feature_call *c);
+/* The first step that is no longer done, because it was undone, or failed last; *out 0: none. */
+MUST_USE enum pawl_status first_undone(struct ledger *d, const struct run *r, int64_t *out,
+                                       struct pawl_err *err);
 /* The step that the operation's `from` names. NULL: it is refused. */
 MUST_USE enum pawl_status workflow_from(struct ledger *d, struct op *op, struct run *r,
                                         struct step_row **out, struct pawl_err *err);

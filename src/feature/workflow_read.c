@@ -28,6 +28,7 @@ static struct workflow_row row_copy(struct arena *a, const struct step_row *s)
                                   .attempts = (int)s->attempts,
                                   .undo = s->undos & UNDO_CAN,
                                   .undone = s->undos & UNDO_WAS,
+                                  .final = s->undos & UNDO_FINAL,
                                   .until_us = s->until_us,
                                   .started_us = s->started_us,
                                   .completed_us = s->completed_us };

@@ -202,6 +202,34 @@ static void contradict(struct op *op, struct workflow_steps *q, const struct wor
                      step_kind_name((int64_t)s->kind), BYTES_ARG(name)));
 }
 
+/* An undo that is new: is there something to be undone, and no undo of it? What is not stored may
+ * have happened if the last pass was cut off. *out false: the operation is refused. */
+static enum pawl_status plan_undo(struct plan *p, const struct workflow_step *s, bool *out,
+                                  struct pawl_err *err)
+{
+    struct arena *a = feature_arena(p->d);
+    struct step_row *of, *undo;
+    const char *name = arena_printf(a, "undo:%.*s", BYTES_ARG(s->name));
+    if (!name)
+        return err_no_memory(err, "a step");
+    enum pawl_status st = step_by_name(p->d, p->r, s->name, &of, err);
+    if (st == PAWL_OK)
+        st = step_by_name(p->d, p->r, bytes_of(name), &undo, err);
+    *out = true;
+    if (st != PAWL_OK)
+        return st;
+    if (undo)
+        *out = refuse(p, PAWL_INVALID, s,
+                      arena_printf(a, "the undo of this step is step %lld", (long long)undo->no));
+    else if (!of && !(p->r->flags & RUN_CUT))
+        *out = refuse(p, PAWL_INVALID, s, "the run has no such step");
+    else if (of && of->undos & UNDO_FINAL)
+        *out = refuse(p, PAWL_STATE, s, "what it undoes is final in this run");
+    else if (of && of->status == STEP_REFUSED)
+        *out = refuse(p, PAWL_STATE, s, "what it undoes has not happened");
+    return PAWL_OK;
+}
+
 /* Plan one step. *out false: the operation is refused, or the code contradicts the journal. */
 static enum pawl_status plan_one(struct plan *p, size_t i, bool *out, struct pawl_err *err)
 {
@@ -223,9 +251,8 @@ static enum pawl_status plan_one(struct plan *p, size_t i, bool *out, struct paw
             contradict(p->op, p->q, s, row, name);
         return p->op->a->failed ? err_no_memory(err, "a step") : PAWL_OK;
     }
-    if (!nth)
-        st = step_uses(p->d, p->r, name, &nth, err);
-    if (st != PAWL_OK)
+    st = s->kind == STEP_UNDO ? plan_undo(p, s, out, err) : step_uses(p->d, p->r, name, &nth, err);
+    if (st != PAWL_OK || !*out)
         return st;
     row->name = arena_copy(feature_arena(p->d), name);
     row->nth = s->kind == STEP_UNDO ? nth : nth + 1;
@@ -262,37 +289,88 @@ static void done(struct plan *p, struct step_row *row, enum step_status status,
     p->ended = true;
 }
 
-/* Accept the children of the operation and what it sends, all or none. *out false: it is refused.
- */
+/* Which ids of children are other calls' already? */
+static enum pawl_status children_known(struct plan *p, struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    for (size_t i = 0; i < p->q->n && st == PAWL_OK; i++) {
+        struct feature_call c = { 0 };
+        if (p->child[i].id.data && !p->known[i])
+            st = feature_call_named(p->d, p->child[i].id, &c, err);
+        p->known[i] = p->known[i] || c.seq;
+    }
+    return st;
+}
+
+/* The calls that the operation makes: children whose ids are free, then what it sends. */
+struct made {
+    struct call_spec *v;
+    size_t *step; /* of a child: its place in the operation */
+    size_t n, n_children;
+};
+
+static void made_collect(struct plan *p, struct made *m)
+{
+    m->n = 0;
+    for (size_t i = 0; i < p->q->n; i++) {
+        if (!p->child[i].id.data || p->known[i])
+            continue;
+        m->step[m->n] = i;
+        m->v[m->n++] = p->child[i];
+    }
+    m->n_children = m->n;
+    for (size_t i = 0; p->sends && i < p->q->n_send; i++)
+        m->v[m->n++] = p->q->send[i];
+}
+
+/* Accept them, all or none; a child whose id is taken is left out. *out false: they are refused. */
+static enum pawl_status made_accept(struct plan *p, struct made *m, struct op *nested, bool *out,
+                                    struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    for (bool looked = false;; looked = true) {
+        made_collect(p, m);
+        if (!m->n)
+            return PAWL_OK;
+        *nested =
+            (struct op){ .kind = OP_ACCEPT, .accept = { .v = m->v, .n = m->n, .atomic = true } };
+        st = feature_nested(p->d, nested, err);
+        bool taken = nested->status == PAWL_CONFLICT || nested->status == PAWL_GONE;
+        if (st != PAWL_OK || !taken || nested->accept.refused >= m->n_children)
+            break;
+        p->known[m->step[nested->accept.refused]] = true;
+        st = looked ? PAWL_OK : children_known(p, err);
+        if (st != PAWL_OK)
+            return st;
+    }
+    if (st == PAWL_OK && nested->status != PAWL_OK) {
+        p->op->status = nested->status;
+        p->op->err = nested->err;
+        *out = false;
+    }
+    return st;
+}
+
+/* Accept the children of the operation and what it sends. *out false: it is refused. */
 static enum pawl_status accept_calls(struct plan *p, bool *out, struct pawl_err *err)
 {
     struct arena *a = feature_arena(p->d);
-    size_t n = 0, at = 0, n_send = p->sends ? p->q->n_send : 0;
-    struct call_spec *v = arena_alloc(a, (p->n_children + n_send + 1) * sizeof *v);
+    size_t max = p->n_children + (p->sends ? p->q->n_send : 0);
+    struct made m = { .v = arena_alloc(a, (max + 1) * sizeof *m.v),
+                      .step = arena_alloc(a, (max + 1) * sizeof *m.step) };
+    struct op nested;
     *out = true;
-    if (!v)
+    if (!m.v || !m.step)
         return err_no_memory(err, "children");
-    for (size_t i = 0; i < p->q->n; i++)
-        if (p->child[i].id.data)
-            v[n++] = p->child[i];
-    for (size_t i = 0; i < n_send; i++)
-        v[n++] = p->q->send[i];
-    struct op nested = { .kind = OP_ACCEPT, .accept = { .v = v, .n = n, .atomic = true } };
-    enum pawl_status st = feature_nested(p->d, &nested, err);
-    if (st == PAWL_OK && nested.status != PAWL_OK) {
-        p->op->status = nested.status;
-        p->op->err = nested.err;
-        *out = false;
-    }
-    for (size_t i = 0; i < p->q->n && st == PAWL_OK && *out; i++) {
-        if (!p->child[i].id.data)
-            continue;
-        const struct accepted *c = &nested.accept.out[at++];
-        const union feature_value row[] = { I(p->r->seq), I(c->call.seq), B(p->child[i].id), I(0),
-                                            I(0) };
+    enum pawl_status st = made_accept(p, &m, &nested, out, err);
+    for (size_t k = 0; k < m.n_children && st == PAWL_OK && *out; k++) {
+        const struct accepted *c = &nested.accept.out[k];
+        size_t i = m.step[k];
+        const union feature_value row[] = { I(p->r->seq), I(c->call.seq), B(p->child[i].id),
+                                            I(0),         I(0),           I(p->q->v[i].no) };
         p->known[i] = c->duplicate;
         if (!c->duplicate)
-            st = feature_row(p->d, SQL_CHILD_ADD, "iitii", row, FEATURE_EXACT, err);
+            st = feature_row(p->d, SQL_CHILD_ADD, "iitiii", row, FEATURE_EXACT, err);
     }
     return st;
 }
@@ -306,6 +384,17 @@ static struct payload child_result(struct plan *p, size_t i)
     struct bytes id = buf_ok(&b) ? arena_copy(feature_arena(p->d), buf_bytes(&b)) : BYTES_NONE;
     buf_release(&b);
     return (struct payload){ PAWL_JSON, id };
+}
+
+/* Its id is another call's: it fails for good. */
+static void child_taken(struct plan *p, size_t i)
+{
+    const char *text =
+        arena_printf(feature_arena(p->d), "CONFLICT: a call with the id \"%.*s\" exists already",
+                     BYTES_ARG(p->child[i].id));
+    p->q->taken = arena_copy(p->op->a, p->child[i].id);
+    workflow_count_taken();
+    done(p, p->row[i], STEP_REFUSED, (struct payload){ 0 }, bytes_of(text));
 }
 
 static enum pawl_status undone(struct plan *p, const struct workflow_step *s, struct pawl_err *err)
@@ -385,8 +474,7 @@ static enum pawl_status say(struct plan *p, size_t i, bool *out_settled, struct 
         break;
     case SAYS_CHILD:
         if (p->known[i])
-            done(p, row, STEP_REFUSED, (struct payload){ 0 },
-                 BYTES("a call with the id of this child exists already"));
+            child_taken(p, i);
         else
             done(p, row, STEP_COMPLETED, child_result(p, i), BYTES_NONE);
         break;
@@ -685,6 +773,7 @@ enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err
     CHECK(q->n <= STEPS_AT_ONCE_MAX);
     q->suspended = q->diverged = q->stuck = q->unpublished = false;
     q->run_at_us = q->rev = 0;
+    q->taken = BYTES_NONE;
     enum pawl_status st = run_get(d, op->feature.seq, &p.r, err);
     if (st == PAWL_OK)
         st = workflow_begin(d, op, p.r, &go, err);

@@ -600,5 +600,6 @@ TEST(figures_of_workflows)
     HAS_STR(a.body.data, "\npawl_workflow_signals_total ");
     HAS_STR(a.body.data, "\npawl_workflow_compensations_total ");
     HAS_STR(a.body.data, "\npawl_workflow_divergences_total ");
+    HAS_STR(a.body.data, "\npawl_workflow_children_taken_total ");
     web_end(&w);
 }

@@ -643,6 +643,88 @@ WORKFLOW_CASE(a_refusal_after_a_step_undoes_it)
     EQ_TEXT(c.error, "broke");
 }
 
+/* One undo of the step with this stored name. */
+static enum pawl_status undo(struct pass *p, int64_t no, const char *name, enum step_says says)
+{
+    const struct workflow_step s = {
+        .no = no, .name = bytes_of(name), .kind = STEP_UNDO, .says = says, .error = BYTES("busy")
+    };
+    return pass_steps(p, &s, 1);
+}
+
+WORKFLOW_CASE(what_has_not_happened_is_not_undone)
+{
+    const struct workflow_step no = {
+        .no = 2, .name = BYTES("b"), .kind = STEP_RUN, .says = SAYS_REFUSED, .undo = true
+    };
+    struct pass p = pass_of_new(b, "x");
+    step_undoable(&p, 1, "a", "1");
+    OK(pass_steps(&p, &no, 1), &b->op.err);
+    end_pass(&p, END_REFUSE);
+    struct pass q = pass_begin(b);
+    FALSE(journal_read(b, q.seq).doubt);
+    EQ_STATUS(undo(&q, 3, "zz", SAYS_RESULT), PAWL_INVALID, &b->op.err);
+    EQ_STR(b->op.err.text, "step 3 \"zz\": the run has no such step");
+    EQ_STATUS(undo(&q, 3, "b", SAYS_RESULT), PAWL_STATE, &b->op.err);
+    EQ_STR(b->op.err.text, "step 3 \"b\": what it undoes has not happened");
+    OK(undo(&q, 3, "a", SAYS_RETRY), &b->op.err);
+    struct pass r = pass_begin(b);
+    EQ_STATUS(undo(&r, 4, "a", SAYS_RESULT), PAWL_INVALID, &b->op.err);
+    EQ_STR(b->op.err.text, "step 4 \"a\": the undo of this step is step 3");
+    OK(undo(&r, 3, "a", SAYS_RESULT), &b->op.err);
+    EQ_STATUS(undo(&r, 4, "a", SAYS_RESULT), PAWL_INVALID, &b->op.err);
+    EQ_STR(journal_of(b, q.seq), "1 a run completed 1 undone\n"
+                                 "2 b run failed \n"
+                                 "3 undo:a undo completed ");
+    end_pass(&r, END_RESULT);
+}
+
+/* The last pass was cut off, so a step that is not stored may have happened. */
+WORKFLOW_CASE(a_step_in_doubt_is_undone_by_its_name)
+{
+    struct pass p = pass_of_new(b, "x");
+    step_undoable(&p, 1, "a", "1");
+    advance(b, SEC_US);
+    OK(cancel_run(b, "x", true, NULL), &b->op.err);
+    end_pass(&p, END_RELEASE);
+    struct pass q = pass_begin(b);
+    TRUE(journal_read(b, q.seq).doubt);
+    OK(undo(&q, 2, "b", SAYS_RESULT), &b->op.err);
+    EQ_STATUS(undo(&q, 3, "b", SAYS_RESULT), PAWL_INVALID, &b->op.err);
+    undo_ok(&q, 3, "a");
+    end_pass(&q, END_RESULT);
+    STATE_IS(b, "x", PAWL_CANCELLED);
+}
+
+/* The same if that was its last try: it undoes at once, or when a person says so. */
+WORKFLOW_CASE(a_step_in_doubt_at_the_end_is_undone_by_its_name)
+{
+    for (int i = 0; i < 2; i++) {
+        const char *id = i ? "lost" : "failed";
+        struct call_spec once = plan(id);
+        once.max_attempts = once.max_lost = 1;
+        accept_spec(b, once);
+        OK(node(b, OP_JOIN, "n1", "b1"), NULL);
+        struct pass p = pass_named(b, id);
+        step_undoable(&p, 1, "a", "1");
+        if (!i) {
+            end_pass(&p, END_ERROR);
+        } else {
+            OK(node(b, OP_JOIN, "n1", "b2"), NULL); /* the process of its pass is gone */
+            OK(node(b, OP_JOIN, "n1", "b1"), NULL);
+            STATE_IS(b, "lost", PAWL_DEAD_LETTER);
+            OK(cancel_run(b, id, true, NULL), &b->op.err);
+        }
+        struct pass q = pass_named(b, id);
+        TRUE(q.undoing);
+        TRUE(journal_read(b, q.seq).doubt);
+        OK(undo(&q, 2, "b", SAYS_RESULT), &b->op.err);
+        undo_ok(&q, 3, "a");
+        end_pass(&q, END_RESULT);
+        EQ_INT(state_of(b, id), PAWL_FAILED);
+    }
+}
+
 WORKFLOW_CASE(a_cancel_of_a_waiting_run_undoes_it)
 {
     struct pass p = pass_of_new(b, "x");

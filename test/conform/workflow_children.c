@@ -92,6 +92,49 @@ WORKFLOW_CASE(branches_that_join_one_child_are_both_woken)
     end_pass(&r, END_RESULT);
 }
 
+/* Two branches wait for one child; what settles the second is no end of a child. The first one
+ * still waits for it. */
+static void other_branch_goes_on(struct conform_fixture *b, bool by_signal)
+{
+    static const struct bytes go = BYTES("go");
+    struct pass p = pass_of_new(b, "x");
+    const char *one = child_of(&p, 1, "a", NULL);
+    const struct bytes id = bytes_of(one);
+    struct workflow_step both[] = { join_step(2, "left", &id, 1), join_step(3, "right", &id, 1) };
+    both[1].kind = STEP_SELECT;
+    both[1].wait.signals = &go;
+    both[1].wait.n_signals = 1;
+    both[1].wait.has_until = true;
+    both[1].wait.in_us = 60 * SEC_US;
+    OK(pass_steps(&p, both, 2), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    if (by_signal)
+        OK(signal_to(b, "x", "go", "1", NULL), &b->op.err);
+    else
+        advance(b, 60 * SEC_US);
+    struct pass q = pass_named(b, "x");
+    OK(pass_steps(&q, both, 2), &b->op.err);
+    EQ_INT(q.steps[0].status, STEP_WAITING);
+    EQ_INT(q.steps[1].status, STEP_COMPLETED);
+    OK(pass_steps(&q, both, 1), &b->op.err);
+    TRUE(q.answer.steps.suspended);
+    child_ends(b, one);
+    struct pass r = pass_named(b, "x");
+    OK(pass_steps(&r, both, 1), &b->op.err);
+    EQ_TEXT(r.steps[0].result_out.bytes, "[\"x.a#1\"]");
+    end_pass(&r, END_RESULT);
+}
+
+WORKFLOW_CASE(a_signal_for_one_branch_leaves_the_child_of_both)
+{
+    other_branch_goes_on(b, true);
+}
+
+WORKFLOW_CASE(the_time_of_one_branch_leaves_the_child_of_both)
+{
+    other_branch_goes_on(b, false);
+}
+
 /* A fork and the run that it was forked from wait for the same child. */
 WORKFLOW_CASE(a_child_wakes_its_run_and_the_fork_of_it)
 {
@@ -114,6 +157,64 @@ WORKFLOW_CASE(a_child_wakes_its_run_and_the_fork_of_it)
     EQ_STR(child_of(&g, 3, "part", NULL), "y.part#2"); /* its own have its id */
     end_pass(&q, END_RESULT);
     end_pass(&g, END_RESULT);
+}
+
+/* A fork takes over the children of the steps before it, final as these are: its undoing asks none
+ * of them to cancel, and the children of later steps are not its own. */
+WORKFLOW_CASE(a_fork_that_undoes_leaves_the_children_of_its_run)
+{
+    struct pass p = pass_of_new(b, "x");
+    const char *one = child_of(&p, 1, "a", NULL), *two = child_of(&p, 2, "b", NULL);
+    const char *ids = arena_printf(&b->a, "%s %s", one, two);
+    OK(fork_from(b, "x", "b", "y"), &b->op.err);
+    EQ_STR(engine_rows(b->url, "SELECT COUNT(*) FROM pawl_child"), "3");
+    struct pass f = pass_named(b, "y");
+    const char *own = child_of(&f, 2, "c", NULL);
+    OK(join(&f, 3, "all", arena_printf(&b->a, "%s %s", one, own), false, 0), &b->op.err);
+    OK(join(&p, 3, "all", ids, false, 0), &b->op.err);
+    OK(cancel_run(b, "y", true, NULL), &b->op.err);
+    STATE_IS(b, "x.a#1", PAWL_PENDING);
+    STATE_IS(b, "x.b#1", PAWL_PENDING);
+    STATE_IS(b, "y.c#1", PAWL_CANCELLED);
+    f = pass_named(b, "y");
+    end_pass(&f, END_RESULT);
+    OK(cancel_run(b, "x", true, NULL), &b->op.err); /* the run that made them asks them */
+    STATE_IS(b, "x.a#1", PAWL_CANCELLED);
+    STATE_IS(b, "x.b#1", PAWL_CANCELLED);
+}
+
+/* The fork goes on and waits for the child, whatever becomes of the run that made it. */
+WORKFLOW_CASE(a_run_that_undoes_leaves_the_children_of_a_fork)
+{
+    struct pass p = pass_of_new(b, "x");
+    const char *one = child_of(&p, 1, "a", NULL), *two = child_of(&p, 2, "b", NULL);
+    OK(fork_from(b, "x", "b", "y"), &b->op.err);
+    struct pass f = pass_named(b, "y");
+    OK(join(&f, 2, "all", one, false, 0), &b->op.err);
+    TRUE(f.answer.steps.suspended);
+    OK(wait_signal(&p, 3, "go", 0), &b->op.err);
+    OK(cancel_run(b, "x", true, NULL), &b->op.err);
+    STATE_IS(b, "x.a#1", PAWL_PENDING);
+    EQ_INT(state_of(b, two), PAWL_CANCELLED);
+    child_ends(b, one);
+    f = pass_named(b, "y");
+    OK(join(&f, 2, "all", one, false, 0), &b->op.err);
+    EQ_TEXT(f.steps[0].result_out.bytes, "[\"x.a#1\"]");
+    end_pass(&f, END_RESULT);
+}
+
+/* What was done before a restart is final. */
+WORKFLOW_CASE(a_restart_leaves_the_children_from_before_it)
+{
+    struct pass p = pass_of_new(b, "x");
+    child_of(&p, 1, "a", NULL);
+    restart(&p, "2");
+    p = pass_named(b, "x");
+    child_of(&p, 1, "a", NULL);
+    OK(wait_signal(&p, 2, "go", 0), &b->op.err);
+    OK(cancel_run(b, "x", true, NULL), &b->op.err);
+    STATE_IS(b, "x.a#1", PAWL_PENDING);
+    STATE_IS(b, "x~2.a#1", PAWL_CANCELLED);
 }
 
 /* ---- Generations ----------------------------------------------------------------------------- */
@@ -181,6 +282,61 @@ WORKFLOW_CASE(children_and_forks_of_a_run_with_a_long_id)
                                        .from = BYTES("part#2") }),
        &b->op.err);
     EQ_STR(engine_rows(b->url, "SELECT COUNT(*) FROM pawl_workflow"), "2");
+}
+
+/* ---- Ids ------------------------------------------------------------------------------------- */
+
+/* One step of the pass is a child of this name. */
+static struct workflow_step child_step(int64_t no, const char *name, const struct call_spec *call)
+{
+    return (struct workflow_step){
+        .no = no, .name = bytes_of(name), .kind = STEP_CHILD, .says = SAYS_CHILD, .call = call
+    };
+}
+
+/* Another call has the id: with other content, with the same, or it had it and is gone. What else
+ * the operation says is stored, and the run goes on. */
+WORKFLOW_CASE(a_child_whose_id_is_taken_fails_its_step)
+{
+    struct call_spec call = plan("unused"), gone = plan("x.gone#1"), other = plan("x.other#1");
+    gone.keep_us = SEC_US;
+    accept_spec(b, gone);
+    OK(finish(b, claim_for(b, 1, 0), "x.gone#1", END_RESULT), &b->err);
+    advance(b, 2 * SEC_US);
+    gc(b);
+    struct pass p = pass_of_new(b, "x");
+    other.type = BYTES("other");
+    accept_spec(b, other);
+    accept_one(b, "x.same#1");
+    const struct workflow_step v[] = {
+        child_step(1, "gone", &call),
+        child_step(2, "free", &call),
+        child_step(3, "other", &call),
+        child_step(4, "same", &call),
+        { .no = 5,
+          .name = BYTES("a"),
+          .kind = STEP_RUN,
+          .says = SAYS_RESULT,
+          .result = { PAWL_JSON, BYTES("7") } },
+    };
+    struct workflow_counts before, after;
+    workflow_counts(&before);
+    OK(pass_steps(&p, v, COUNT_OF(v)), &b->op.err);
+    workflow_counts(&after);
+    EQ_INT(after.taken - before.taken, 3);
+    EQ_STR(journal_of(b, p.seq), "1 gone child failed \n"
+                                 "2 free child completed \"x.free#1\"\n"
+                                 "3 other child failed \n"
+                                 "4 same child failed \n"
+                                 "5 a run completed 7");
+    EQ_TEXT(p.steps[2].error_out, "CONFLICT: a call with the id \"x.other#1\" exists already");
+    EQ_INT(p.steps[2].status, STEP_REFUSED);
+    TRUE(p.answer.steps.taken.data);
+    EQ_TEXT(get(b, "x.free#1").spec.parent, "x");
+    EQ_STR(engine_rows(b->url, "SELECT COUNT(*) FROM pawl_child"), "1");
+    OK(pass_steps(&p, v, COUNT_OF(v)), &b->op.err); /* the answer was lost */
+    FALSE(p.answer.steps.taken.data);
+    end_pass(&p, END_RESULT);
 }
 
 /* ---- Keys ------------------------------------------------------------------------------------ */

@@ -224,14 +224,59 @@ WORKFLOW_CASE(a_fork_leaves_the_run_as_it_is)
     EQ_STR(journal_of(b, p.seq), was);
 }
 
-WORKFLOW_CASE(a_fork_after_an_undo_has_the_steps_as_they_were)
+/* What a fork took over is final in it: its undoing says so, and refuses to undo it. */
+WORKFLOW_CASE(a_fork_does_not_undo_what_it_took_over)
+{
+    const struct workflow_step a = {
+        .no = 3, .name = BYTES("a"), .kind = STEP_UNDO, .says = SAYS_RESULT
+    };
+    struct pass p = pass_of_new(b, "x");
+    step_undoable(&p, 1, "a", "1");
+    step_undoable(&p, 2, "b", "2");
+    OK(fork_from(b, "x", "b", "y"), &b->op.err);
+    struct pass f = pass_named(b, "y");
+    step_undoable(&f, 2, "b", "3");
+    OK(cancel_run(b, "y", true, NULL), &b->op.err);
+    end_pass(&f, END_RELEASE);
+    struct pass g = pass_named(b, "y");
+    TRUE(g.undoing);
+    struct workflow_journal j = journal_read(b, g.seq);
+    TRUE(j.v[0].final);
+    FALSE(j.v[1].final);
+    EQ_STATUS(pass_steps(&g, &a, 1), PAWL_STATE, &b->op.err);
+    EQ_STR(b->op.err.text, "step 3 \"a\": what it undoes is final in this run");
+    undo_ok(&g, 3, "b");
+    end_pass(&g, END_RESULT);
+    STATE_IS(b, "y", PAWL_CANCELLED);
+    EQ_STR(journal_of(b, g.seq), "1 a run completed 1\n"
+                                 "2 b run completed 3 undone\n"
+                                 "3 undo:b undo completed ");
+    OK(retry_from(b, "y", "a"), &b->op.err); /* then it is the fork's own */
+    struct pass h = pass_named(b, "y");
+    step_undoable(&h, 1, "a", "4");
+    FALSE(journal_read(b, h.seq).v[0].final);
+    end_pass(&h, END_REFUSE);
+    h = pass_named(b, "y");
+    undo_ok(&h, 2, "a");
+    end_pass(&h, END_RESULT);
+    OK(cancel_run(b, "x", true, NULL), &b->op.err); /* the other run undoes what is its own */
+    end_pass(&p, END_RELEASE);
+    struct pass q = pass_named(b, "x");
+    undo_ok(&q, 3, "b");
+    undo_ok(&q, 4, "a");
+    end_pass(&q, END_RESULT);
+}
+
+/* A step that was undone is not done, so a fork does not take it over as such. */
+WORKFLOW_CASE(a_fork_after_an_undo_begins_at_the_first_step_undone)
 {
     undone(b, "x");
-    OK(fork_from(b, "x", "charge", "y"), &b->op.err);
+    EQ_STATUS(fork_from(b, "x", "charge", "y"), PAWL_STATE, &b->op.err);
+    EQ_STR(b->op.err.text, "step 2 was undone: a fork begins there or before it");
+    OK(fork_from(b, "x", "reserve", "y"), &b->op.err);
     struct pass y = pass_named(b, "y");
     FALSE(y.undoing);
-    EQ_STR(journal_of(b, y.seq), "1 look run completed 0\n"
-                                 "2 reserve run completed 1");
+    EQ_STR(journal_of(b, y.seq), "1 look run completed 0");
     EQ_STATUS(fork_from(b, "x", "undo:charge", "z"), PAWL_STATE, &b->op.err);
     end_pass(&y, END_RESULT);
     STATE_IS(b, "y", PAWL_COMPLETED);

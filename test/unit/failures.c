@@ -139,6 +139,33 @@ TEST(a_run_that_undoes_is_told_twice)
     EQ_INT(heard.n, 1 + keeps_runs);
 }
 
+static int makes_a_child(struct pawl_call *c)
+{
+    const char *id;
+    if (pawl_step_child(c, "part", &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "t" }, &id))
+        return 0;
+    return pawl_reply_text(c, id);
+}
+
+TEST(a_child_whose_id_is_taken_is_told)
+{
+    struct pawl *p = fixture_open(param);
+    if (!(p->e->traits & STORE_DRIVEN))
+        skip("mem keeps calls only");
+    log_sink_set(hear, NULL);
+    fixture_on(p, "flow", makes_a_child);
+    fixture_submit(p, "a.part#1", "other");
+    fixture_submit(p, "a", "flow");
+    fixture_start(p, 1);
+    fixture_ends(p, "a", PAWL_FAILED);
+    wait_lines(3);
+    EQ_STR(heard.lines[0],
+           "call not accepted as a child, because another one has its id: id=\"a.part#1\"");
+    HAS_STR(heard.lines[2], "CONFLICT: a call with the id \\\"a.part#1\\\" exists already");
+    pawl_close(p);
+    EQ_INT(heard.n, 3);
+}
+
 /* Calls with SQL are committed on another thread where the engine has several. */
 TEST(a_failed_attempt_with_sql_is_told)
 {

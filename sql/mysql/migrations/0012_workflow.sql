@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS pawl_workflow (
 
 -- kind: 1 run, 2 sleep, 3 signal, 4 child, 5 join, 6 select, 7 value, 8 undo. status: 1 begun, 2 waiting, 3 retrying,
 -- 4 completed, 5 failed, 6 failed without having happened, 7 timeout. nth: the use of this name. undos: 1 it has one,
--- 2 it was undone. awaits: children whose ends settle it.
+-- 2 it was undone, 4 it is a fork's, which never undoes it. awaits: children whose ends settle it.
 CREATE TABLE IF NOT EXISTS pawl_step (
   seq          BIGINT NOT NULL,
   no           BIGINT NOT NULL,
@@ -92,13 +92,15 @@ CREATE TABLE IF NOT EXISTS pawl_published (
   PRIMARY KEY (seq, name)
 ) ENGINE = InnoDB;
 
--- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state.
+-- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state. no: the
+-- step that made it; 0: it is of the run that was forked, or of before a restart, and the parent never cancels it.
 CREATE TABLE IF NOT EXISTS pawl_child (
   parent  BIGINT NOT NULL,
   child   BIGINT NOT NULL,
   id      VARBINARY(255) NOT NULL,
   awaited BIGINT NOT NULL,
   ended   BIGINT NOT NULL,
+  no      BIGINT NOT NULL,
   PRIMARY KEY (parent, child),
   KEY child_child (child),
   KEY child_id (parent, id)

@@ -41,7 +41,7 @@ CREATE INDEX workflow_shown ON pawl.workflow (shown, seq);
 
 -- kind: 1 run, 2 sleep, 3 signal, 4 child, 5 join, 6 select, 7 value, 8 undo. status: 1 begun, 2 waiting, 3 retrying,
 -- 4 completed, 5 failed, 6 failed without having happened, 7 timeout. nth: the use of this name. undos: 1 it has one,
--- 2 it was undone. awaits: children whose ends settle it.
+-- 2 it was undone, 4 it is a fork's, which never undoes it. awaits: children whose ends settle it.
 CREATE TABLE pawl.step (
   seq          bigint NOT NULL,
   no           bigint NOT NULL,
@@ -92,13 +92,15 @@ CREATE TABLE pawl.published (
   PRIMARY KEY (seq, name)
 );
 
--- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state.
+-- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state. no: the
+-- step that made it; 0: it is of the run that was forked, or of before a restart, and the parent never cancels it.
 CREATE TABLE pawl.child (
   parent  bigint NOT NULL,
   child   bigint NOT NULL,
   id      text COLLATE "C" NOT NULL,
   awaited bigint NOT NULL,
   ended   bigint NOT NULL,
+  no      bigint NOT NULL,
   PRIMARY KEY (parent, child)
 ) WITH (fillfactor = 70);
 CREATE INDEX child_child ON pawl.child (child);

@@ -41,7 +41,7 @@ CREATE INDEX pawl_workflow_shown ON pawl_workflow (shown, seq);
 
 -- kind: 1 run, 2 sleep, 3 signal, 4 child, 5 join, 6 select, 7 value, 8 undo. status: 1 begun, 2 waiting, 3 retrying,
 -- 4 completed, 5 failed, 6 failed without having happened, 7 timeout. nth: the use of this name. undos: 1 it has one,
--- 2 it was undone. awaits: children whose ends settle it.
+-- 2 it was undone, 4 it is a fork's, which never undoes it. awaits: children whose ends settle it.
 CREATE TABLE pawl_step (
   seq          INTEGER NOT NULL,
   no           INTEGER NOT NULL,
@@ -92,13 +92,15 @@ CREATE TABLE pawl_published (
   PRIMARY KEY (seq, name)
 );
 
--- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state.
+-- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state. no: the
+-- step that made it; 0: it is of the run that was forked, or of before a restart, and the parent never cancels it.
 CREATE TABLE pawl_child (
   parent  INTEGER NOT NULL,
   child   INTEGER NOT NULL,
   id      TEXT NOT NULL,
   awaited INTEGER NOT NULL,
   ended   INTEGER NOT NULL,
+  no      INTEGER NOT NULL,
   PRIMARY KEY (parent, child)
 ) WITHOUT ROWID;
 CREATE INDEX pawl_child_child ON pawl_child (child);

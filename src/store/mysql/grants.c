@@ -83,7 +83,7 @@ static const struct {
               "  started_at, completed_at" },
     { "signal", "seq, no, name, form, at, used, used_at, old_at" },
     { "published", "seq, name, form, at" },
-    { "child", "parent, child, id, awaited, ended" },
+    { "child", "parent, child, id, awaited, ended, no" },
     { "workflow_runs", "id, workflow_name, status, current_step, started_at, completed_at,\n"
                        "  compensation_status, trace_id, version" },
     { "workflow_steps", "id, workflow_run_id, step_name, no, kind, status, attempts, node,\n"
