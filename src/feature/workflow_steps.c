@@ -405,10 +405,12 @@ static void answer(struct plan *p, struct workflow_step *s, const struct step_ro
     s->until_us = row->until_us;
 }
 
-/* Did a pass that was claimed before the undoing do something that the undoing has to know of? */
+/* Did a pass that was claimed before the undoing do something that the undoing has to know of? A
+ * try that failed is in doubt. */
 static bool happened(const struct workflow_step *s)
 {
-    return s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED;
+    return s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED ||
+           s->says == SAYS_RETRY;
 }
 
 /* Store the steps. *out_waits: how many of them wait; *out_settled: how many waits were settled. */
