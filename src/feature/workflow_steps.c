@@ -482,10 +482,12 @@ static enum pawl_status waits_set(struct plan *p, int64_t *out_us, struct pawl_e
     return buf_ok(&names) && !feature_arena(p->d)->failed ? PAWL_OK : err_no_memory(err, "waits");
 }
 
+/* The step in doubt of a run that undoes stays in doubt: its undo may be what is tried again. */
 static enum pawl_status suspend(struct plan *p, int64_t at_us, struct pawl_err *err)
 {
     p->r->let_go = true;
-    p->r->flags &= ~RUN_CUT;
+    if (!p->q->undoing)
+        p->r->flags &= ~RUN_CUT;
     p->r->pass = workflow_pass(p->d, p->op);
     p->q->suspended = true;
     p->q->run_at_us = at_us;

@@ -707,6 +707,28 @@ WORKFLOW_CASE(a_pass_that_does_not_know_may_store_a_try_that_failed)
     STATE_IS(b, "x", PAWL_CANCELLED);
 }
 
+WORKFLOW_CASE(a_step_is_in_doubt_until_its_undo_has_ended)
+{
+    struct pass p = pass_of_new(b, "x");
+    struct workflow_step undo = failed_try;
+    step_undoable(&p, 1, "reserve", "1");
+    end_pass(&p, END_RELEASE); /* in the middle of "charge" */
+    OK(by_id(b, OP_CANCEL, "x"), &b->op.err);
+    struct pass q = pass_begin(b);
+    TRUE(q.undoing && journal_read(b, p.seq).doubt);
+    undo.no = 3;
+    undo.kind = STEP_UNDO;
+    OK(pass_steps(&q, &undo, 1), &b->op.err);
+    TRUE(q.answer.steps.suspended);
+    advance(b, 11 * SEC_US);
+    struct pass r = pass_begin(b);
+    TRUE(r.undoing && journal_read(b, p.seq).doubt);
+    undo_ok(&r, 3, "charge");
+    undo_ok(&r, 4, "reserve");
+    end_pass(&r, END_RESULT);
+    STATE_IS(b, "x", PAWL_CANCELLED);
+}
+
 WORKFLOW_CASE(a_retry_after_an_undo_forgets_what_was_undone)
 {
     struct pass p = pass_of_new(b, "x");
