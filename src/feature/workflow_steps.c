@@ -493,10 +493,12 @@ static void answer(struct plan *p, struct workflow_step *s, const struct step_ro
     s->until_us = row->until_us;
 }
 
-/* Did a pass that was claimed before the undoing do something that the undoing has to know of? */
+/* Did a pass that was claimed before the undoing do something that the undoing has to know of? A
+ * try that failed is in doubt. */
 static bool happened(const struct workflow_step *s)
 {
-    return s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED;
+    return s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED ||
+           s->says == SAYS_RETRY;
 }
 
 /* Store the steps. *out_waits: how many of them wait; *out_settled: how many waits were settled. */
@@ -568,10 +570,12 @@ static enum pawl_status waits_set(struct plan *p, int64_t *out_us, struct pawl_e
     return buf_ok(&names) && !feature_arena(p->d)->failed ? PAWL_OK : err_no_memory(err, "waits");
 }
 
+/* The step in doubt of a run that undoes stays in doubt: its undo may be what is tried again. */
 static enum pawl_status suspend(struct plan *p, int64_t at_us, struct pawl_err *err)
 {
     p->r->let_go = true;
-    p->r->flags &= ~RUN_CUT;
+    if (!p->q->undoing)
+        p->r->flags &= ~RUN_CUT;
     p->r->pass = workflow_pass(p->d, p->op);
     p->q->suspended = true;
     p->q->run_at_us = at_us;

@@ -760,6 +760,57 @@ WORKFLOW_CASE(a_pass_that_does_not_know_may_store_what_happened_and_is_let_go)
     STATE_IS(b, "x", PAWL_CANCELLED);
 }
 
+static const struct workflow_step failed_try = { .no = 2,
+                                                 .name = BYTES("charge"),
+                                                 .kind = STEP_RUN,
+                                                 .says = SAYS_RETRY,
+                                                 .error = BYTES("503"),
+                                                 .attempts = 1,
+                                                 .undo = true,
+                                                 .retry_in_us = 10 * SEC_US };
+
+/* The try may have charged before it failed. */
+WORKFLOW_CASE(a_pass_that_does_not_know_may_store_a_try_that_failed)
+{
+    struct pass p = pass_of_new(b, "x");
+    step_undoable(&p, 1, "reserve", "1");
+    advance(b, SEC_US);
+    OK(by_id(b, OP_CANCEL, "x"), &b->op.err);
+    OK(pass_steps(&p, &failed_try, 1), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    EQ_INT(p.answer.steps.run_at_us, now(b));
+    EQ_STR(journal_of(b, p.seq), "1 reserve run completed 1\n"
+                                 "2 charge run retrying ");
+    struct pass q = pass_begin(b);
+    TRUE(q.undoing);
+    undo_ok(&q, 3, "charge");
+    undo_ok(&q, 4, "reserve");
+    end_pass(&q, END_RESULT);
+    STATE_IS(b, "x", PAWL_CANCELLED);
+}
+
+WORKFLOW_CASE(a_step_is_in_doubt_until_its_undo_has_ended)
+{
+    struct pass p = pass_of_new(b, "x");
+    struct workflow_step undo = failed_try;
+    step_undoable(&p, 1, "reserve", "1");
+    end_pass(&p, END_RELEASE); /* in the middle of "charge" */
+    OK(by_id(b, OP_CANCEL, "x"), &b->op.err);
+    struct pass q = pass_begin(b);
+    TRUE(q.undoing && journal_read(b, p.seq).doubt);
+    undo.no = 3;
+    undo.kind = STEP_UNDO;
+    OK(pass_steps(&q, &undo, 1), &b->op.err);
+    TRUE(q.answer.steps.suspended);
+    advance(b, 11 * SEC_US);
+    struct pass r = pass_begin(b);
+    TRUE(r.undoing && journal_read(b, p.seq).doubt);
+    undo_ok(&r, 3, "charge");
+    undo_ok(&r, 4, "reserve");
+    end_pass(&r, END_RESULT);
+    STATE_IS(b, "x", PAWL_CANCELLED);
+}
+
 WORKFLOW_CASE(a_retry_after_an_undo_forgets_what_was_undone)
 {
     struct pass p = pass_of_new(b, "x");

@@ -105,6 +105,51 @@ TEST(a_fork_undoes_its_own_steps_alone)
     pawl_close(p);
 }
 
+/* Works until it is told to stop. */
+static int works(struct pawl_call *c, void *arg)
+{
+    steps_note("", arg);
+    atomic_fetch_add(&fixture_inside, 1);
+    while (!pawl_cancelled(c))
+        pawl_sleep(c, 600 * FIXTURE_SEC);
+    return pawl_fail(c, "told to stop");
+}
+
+static int long_step(struct pawl_call *c)
+{
+    if (steps_do_undoable(c, "a") ||
+        pawl_step(c,
+                  &(struct pawl_step){ PAWL_STEP_INIT, .name = "b", .run = works,
+                                       .undo = steps_undo, .arg = "b" },
+                  NULL))
+        return 0;
+    return pawl_reply_int(c, 1);
+}
+
+/* In the same process, and in another one. */
+TEST(a_step_is_told_that_its_run_is_cancelled)
+{
+    struct pawl *p = steps_open(param, long_step);
+    struct pawl *q = fixture_open_as(param, (struct pawl_options){ .node = "other" });
+    struct pawl_err err;
+    const char *const ids[] = { "w", "x", "y" };
+    fixture_start(p, 2);
+    for (int i = 0; i < 3; i++) {
+        struct pawl *by = i == 2 ? q : p;
+        steps_log[0] = '\0';
+        fixture_submit_as(
+            p, (struct pawl_spec){ .id = ids[i], .type = "flow", .timeout_us = 600 * FIXTURE_SEC });
+        UNTIL(atomic_load(&fixture_inside) == i + 1);
+        OK(i == 0 ? pawl_cancel(by, ids[i], NULL, &err)
+                  : pawl_workflow_cancel(by, ids[i], 0, NULL, &err),
+           &err);
+        fixture_ends(p, ids[i], PAWL_CANCELLED);
+        EQ_STR(steps_log, "a b perhaps-unb una");
+    }
+    pawl_close(q);
+    pawl_close(p);
+}
+
 static int waits_a_moment(struct pawl_call *c)
 {
     switch (pawl_step_signal(c, "go", FIXTURE_MS, NULL)) {
