@@ -452,7 +452,7 @@ bool pass_say(struct pawl_call *t, struct workflow_step *v, size_t n, enum pass_
     return pass_say_sending(t, &(struct pass_saying){ .v = v, .n = n, .sql = sql }, out_op);
 }
 
-struct workflow_steps pass_by(struct pawl_call *t)
+struct workflow_steps pass_context(struct pawl_call *t)
 {
     const struct exec *e = t->e;
     bool served = t->handler >= 0;
@@ -495,7 +495,7 @@ bool pass_say_sending(struct pawl_call *t, const struct pass_saying *s, struct o
         if (s->n)
             memcpy(all + lazy, s->v, s->n * sizeof *all);
     }
-    struct workflow_op q = { .what = WORKFLOW_STEPS, .steps = pass_by(t) };
+    struct workflow_op q = { .what = WORKFLOW_STEPS, .steps = pass_context(t) };
     q.steps.v = all;
     q.steps.n = lazy + s->n;
     q.steps.published = p->published;

@@ -84,7 +84,7 @@ MUST_USE bool pass_next(struct pawl_call *t, enum step_kind kind, struct bytes n
 
 enum pass_sql { PASS_NO_SQL, PASS_SQL_KEPT, PASS_SQL_UNDONE };
 /* What every operation of the pass says of it: version, node, and whether it undoes. */
-struct workflow_steps pass_by(struct pawl_call *t);
+struct workflow_steps pass_context(struct pawl_call *t);
 /* Store these steps with what waits to be stored. True: they are stored, or refused: *out_op has
  * the answer. False: the pass is over. */
 MUST_USE bool pass_say(struct pawl_call *t, struct workflow_step *v, size_t n, enum pass_sql sql,

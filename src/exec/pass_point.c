@@ -176,7 +176,7 @@ enum pass_answer pass_publish(struct pawl_call *t, struct bytes name, struct pay
 
 enum pass_answer pass_restart(struct pawl_call *t, struct payload input)
 {
-    struct workflow_op q = { .what = WORKFLOW_RESTART, .input = input, .steps = pass_by(t) };
+    struct workflow_op q = { .what = WORKFLOW_RESTART, .input = input, .steps = pass_context(t) };
     struct op op;
     if (!pass_enter(t))
         return PASS_VOID;

@@ -115,7 +115,7 @@ void pass_try_timed(struct pawl_call *t, const struct pass_step *s,
     late->step = *says;
     late->step.says = last && says->kind != STEP_UNDO ? SAYS_ERROR : SAYS_BEGUN;
     late->step.error = text;
-    late->op = (struct workflow_op){ .what = WORKFLOW_STEPS, .steps = pass_by(t) };
+    late->op = (struct workflow_op){ .what = WORKFLOW_STEPS, .steps = pass_context(t) };
     late->op.steps.v = &late->step;
     late->op.steps.n = 1;
     late->op.steps.ends = true;
