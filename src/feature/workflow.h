@@ -273,7 +273,7 @@ enum call_wait workflow_wait_of(int64_t waits);
 struct workflow_counts {
     int64_t steps, signals, compensations, divergences;
     int64_t steps_read; /* of journals, for passes and claims: what replay costs the database */
-    int64_t taken; /* children that were not made, because another call has their id */
+    int64_t taken;      /* children that were not made, because another call has their id */
 };
 /* Read the counts. */
 void workflow_counts(struct workflow_counts *out);

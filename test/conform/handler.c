@@ -218,9 +218,10 @@ CASE(handler_sql_leaves_our_tables_alone)
         skip("the server checks rights, and a node's account has them");
     const char *list =
         strstr(b->url, "mysql:")
-            ? "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND "
-              "table_type = 'BASE TABLE' AND table_name LIKE 'pawl\\_%' ORDER BY 1"
-            : "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'pawl_%' ORDER BY 1";
+            ? "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() "
+              "AND table_type = 'BASE TABLE' AND table_name LIKE 'pawl\\_%' ORDER BY 1"
+            : "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'pawl_%' "
+              "ORDER BY 1";
     char *names = strdup(engine_rows(b->url, list)), *at = names;
     int n = 0;
     for (char *name; (name = strsep(&at, " ,\n"));) {
