@@ -42,7 +42,7 @@ enum run_shown {
     SHOWN_UNDONE,
 };
 /* FINAL: a fork took it over, and never undoes it. */
-enum step_undo { UNDO_CAN = 1, UNDO_WAS = 2, UNDO_FINAL = 4 };
+enum step_undo { UNDO_CAN = 1, UNDO_WAS = 2, UNDO_FINAL = 4, UNDO_BITS = 7 };
 
 /* A row of `step`. */
 struct step_row {
