@@ -117,11 +117,6 @@ GROUP BY v.queue, v.waits;
 -- out:  how many runs have not ended
 SELECT count(*) FROM (SELECT 1 FROM pawl.workflow WHERE shown IN (1, 2) LIMIT $1:int) v;
 
--- name: workflow_undoing
--- in:   max int
--- out:  seq; of runs that undo
-SELECT seq FROM pawl.workflow WHERE shown = 2 ORDER BY seq LIMIT $1:int;
-
 -- name: workflow_remove
 -- in:   seq bigint[]
 each DELETE FROM pawl.workflow WHERE seq = $1:int[];

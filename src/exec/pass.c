@@ -123,7 +123,6 @@ bool pass_open(struct pawl_call *t)
     struct journal *j;
     if (!(t->e->traits & STORE_DRIVEN) || journal_open(t->e, t->call->seq, &j, &err) != PAWL_OK)
         return false;
-    atomic_store(&t->undoing, j->undoing); /* before others see the pass (exec_undoing) */
     struct pass *p = pass_of(t);
     if (!p) {
         journal_free(j);
@@ -132,6 +131,7 @@ bool pass_open(struct pawl_call *t)
     journal_free(p->journal);
     p->journal = j;
     p->begun = true;
+    atomic_store(&t->undoing, j->undoing);
     if (j->has_input)
         t->input = j->input;
     return true;

@@ -137,7 +137,6 @@ struct workflow_op {
     bool started;          /* SIGNAL with `start`: the call is new */
     struct accepted *call; /* SIGNAL with `start`: the call */
     enum pawl_state state; /* of the run after it */
-    int64_t seq;           /* CANCEL: of the run */
     /* The operation's own: chosen at its first try, so that a repeat knows its row again. */
     int64_t made_rev;
     struct bytes made_id;
@@ -178,10 +177,6 @@ struct workflow_journal {
 MUST_USE enum pawl_status workflow_journal_read(struct store *s, struct arena *a, int64_t seq,
                                                 int64_t from_no, size_t len_max, int64_t have_rev,
                                                 struct workflow_journal *out, struct pawl_err *err);
-
-/* The runs that undo, at most COUNT_MAX. */
-MUST_USE enum pawl_status workflow_undoing_read(struct store *s, struct arena *a, int64_t **out,
-                                                size_t *out_n, struct pawl_err *err);
 
 /* Does this lease hold this call at this moment? LOST_LEASE: it does not. *out_claimed_us: since
  * when. */

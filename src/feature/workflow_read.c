@@ -189,36 +189,3 @@ enum pawl_status workflow_journal_read(struct store *s, struct arena *a, int64_t
     *out = (struct workflow_journal){ 0 };
     return store_look(s, LOOK_SNAPSHOT, workflow_journal_look, &q, err);
 }
-
-/* ---- Runs that undo -------------------------------------------------------------------------- */
-
-struct undoing_look {
-    struct arena *a;
-    int64_t *v;
-    size_t n;
-};
-
-static enum pawl_status look_undoing(struct ledger *d, void *ctx, struct pawl_err *err)
-{
-    struct undoing_look *q = ctx;
-    struct led_params p = { 0 };
-    struct led_rows *rows;
-    led_int(&p, COUNT_MAX);
-    enum pawl_status st = feature_query(d, SQL_WORKFLOW_UNDOING, &p, &rows, err);
-    if (st != PAWL_OK)
-        return st;
-    q->v = arena_alloc(q->a, ((size_t)rows->n + 1) * sizeof *q->v);
-    for (q->n = 0; q->v && q->n < (size_t)rows->n; q->n++)
-        q->v[q->n] = led_get_int(rows, (int)q->n, 0);
-    return q->v ? PAWL_OK : err_no_memory(err, "workflows");
-}
-
-enum pawl_status workflow_undoing_read(struct store *s, struct arena *a, int64_t **out,
-                                       size_t *out_n, struct pawl_err *err)
-{
-    struct undoing_look q = { .a = a };
-    enum pawl_status st = store_look(s, LOOK_ALONE, look_undoing, &q, err);
-    *out = q.v;
-    *out_n = q.n;
-    return st;
-}

@@ -87,8 +87,6 @@ enum pawl_status pawl_workflow_cancel(struct pawl *p, const char *id, unsigned f
         return st;
     arena_init(&a, ANSWER_LEN_MAX);
     st = ask(p, &a, &q, err);
-    if (st == PAWL_OK)
-        exec_cancel(p->e, q.seq);
     arena_release(&a);
     if (out_state)
         *out_state = q.state;
