@@ -17,8 +17,6 @@
 
 /* The answer of a finish: its error texts and little else. */
 #define END_LEN_MAX (1 << 20)
-/* A run whose journal could not be read is tried again after this. */
-#define AGAIN_US (250 * MS_US)
 
 /* Most neighbours in a claim have the same handler, so `before` is compared first. */
 static int handler_of(const struct registry *r, const struct call_spec *s, int before)
@@ -244,10 +242,13 @@ void attempt_settle(struct pawl_call *t, int code)
 static void run_handler(struct pawl_call *t)
 {
     const struct call_spec *s = &t->call->spec;
-    if (t->call->flow && !pass_open(t)) {
+    int64_t again_us;
+    if (t->call->flow && !pass_open(t, &again_us)) {
         attempt_settle(t, 0);
-        attempt_error(t, END_LATER, BYTES_NONE); /* it could not be read how far it came */
-        t->item.retry_in_us = AGAIN_US;
+        attempt_error(t, END_LATER, BYTES_NONE);
+        t->item.retry_in_us = again_us;
+        t->item.started_us = 0; /* no handler began */
+        t->ran = false;
         return;
     }
     if (t->handler >= 0) {

@@ -26,6 +26,7 @@ struct journal {
     size_t n, cap;
     /* What was read with it, and is not kept. */
     bool undoing, doubt;
+    int64_t undoing_us; /* since when it undoes */
     struct bytes error;
     bool has_input;
     struct payload input;

@@ -26,6 +26,11 @@
 /* After so many points that did nothing the handler is taken to loop, and its thread is stopped: it
  * would use its slot for ever. */
 #define VOIDS_MAX 1000
+/* A run whose journal could not be read is tried again after this. */
+#define UNREAD_AGAIN_US (250 * MS_US)
+/* One that has to undo since it was claimed: a clock that was set back must not make a busy loop.
+ */
+#define EARLY_AGAIN_US (10 * MS_US)
 /* A write that was not stored is repeated after this. */
 #define REPEAT_US 20000
 /* The answer of one operation: what a run has in all, when it stores its lazy steps. */
@@ -117,13 +122,23 @@ void pass_deadline(struct pawl_call *t, int64_t timeout_us)
     housekeeping_by(t->e, until_us);
 }
 
-bool pass_open(struct pawl_call *t)
+/* The run has to undo since this pass was claimed. It has begun nothing, so the store gives it to a
+ * pass that knows. */
+static bool too_early(const struct pawl_call *t, const struct journal *j)
+{
+    return j->undoing && t->call->claimed_us < j->undoing_us;
+}
+
+bool pass_open(struct pawl_call *t, int64_t *out_again_us)
 {
     struct pawl_err err;
     struct journal *j;
+    *out_again_us = UNREAD_AGAIN_US;
     if (!(t->e->traits & STORE_DRIVEN) || journal_open(t->e, t->call->seq, &j, &err) != PAWL_OK)
         return false;
-    struct pass *p = pass_of(t);
+    bool early = too_early(t, j);
+    *out_again_us = early ? EARLY_AGAIN_US : UNREAD_AGAIN_US;
+    struct pass *p = early ? NULL : pass_of(t);
     if (!p) {
         journal_free(j);
         return false;

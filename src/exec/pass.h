@@ -70,8 +70,9 @@ const char *pass_sent_id(struct pawl_call *t, bool ask, size_t n);
 
 /* ---- For attempts ---------------------------------------------------------------------------- */
 
-/* Before the handler of a call that has begun: read its journal. False: it cannot be read now. */
-MUST_USE bool pass_open(struct pawl_call *t);
+/* Before the handler of a call that has begun: read its journal. False: the handler must not run,
+ * and the attempt is to be given back: *out_again_us is when it may be tried again, from now. */
+MUST_USE bool pass_open(struct pawl_call *t, int64_t *out_again_us);
 /* After the handler and attempt_settle(): undo if that is due, and decide how the pass ends, in
  * t->item. False: without a finish, because its call has left the lease. */
 MUST_USE bool pass_end(struct pawl_call *t);

@@ -142,8 +142,9 @@ enum pawl_status flow_end(struct ledger *d, struct flow_end *q, struct pawl_err 
     if (st != PAWL_OK)
         return st;
     r->undoes = r->ends = false;
-    r->knows = r->undoing_us && q->claimed_us >= r->undoing_us;
-    r->doubtful = !r->knows && (q->how == END_ERROR || q->how == END_TIMEOUT || q->how == END_LOST);
+    bool knows = r->undoing_us && q->claimed_us >= r->undoing_us;
+    r->sure = knows || !q->begun;
+    r->doubtful = !knows && (q->how == END_ERROR || q->how == END_TIMEOUT || q->how == END_LOST);
     q->next = FLOW_AS_IS;
     if (r->diverges.data) {
         r->doubtful = false;
@@ -157,7 +158,7 @@ enum pawl_status flow_end(struct ledger *d, struct flow_end *q, struct pawl_err 
     }
     if (q->state == PAWL_PENDING || !r->stored)
         return PAWL_OK;
-    if (r->knows)
+    if (knows)
         undone_or_not(r, q);
     else if (r->undoing_us) /* it was claimed before, and does not know */
         q->next = FLOW_AGAIN;
@@ -197,9 +198,9 @@ static enum pawl_status run_moved(struct ledger *d, struct run *r, const struct 
     if (r->undoes) {
         r->flags = r->doubtful ? r->flags | RUN_CUT : r->flags & ~RUN_CUT;
         st = run_undo(d, r, REASON_FAILED, r->undoes_for, err);
-    } else if (!r->knows)
+    } else if (!r->sure)
         r->flags |= RUN_CUT;
-    r->undoes = r->knows = false;
+    r->undoes = r->sure = false;
     return st == PAWL_OK ? run_put(d, r, err) : st;
 }
 

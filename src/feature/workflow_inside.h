@@ -91,7 +91,7 @@ struct run {
     struct step_row *steps_read;
     struct step_use *uses;             /* read */
     bool let_go;                       /* its pass suspended it, so its leaving is no cut */
-    bool knows;                        /* its pass undoes, so no step of it is in doubt */
+    bool sure;                         /* its pass undoes or has not begun: no step is in doubt */
     bool doubtful;                     /* its pass ended without saying what became of its step */
     bool undoes;                       /* flow_end() decided that it has to undo */
     struct bytes undoes_for;           /* with it: the error */

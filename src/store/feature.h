@@ -59,6 +59,8 @@ struct flow_end {
     struct bytes error;           /* with an error, a timeout, a refusal, a loss */
     struct attempt_counts counts; /* after this attempt */
     int64_t claimed_us;           /* when the attempt was claimed */
+    bool begun; /* its handler may have begun; false: it was claimed and given back, or taken back,
+                   before that */
     /* answer */
     enum flow_next {
         FLOW_AS_IS,

@@ -831,7 +831,8 @@ struct led_end {
     struct payload result;
     struct bytes error;
     int64_t started_us, claimed_us;
-    bool owner; /* a finish by the owner: the outcome records its token */
+    bool owner;   /* a finish by the owner: the outcome records its token */
+    bool unbegun; /* no handler began it under this lease */
     struct verdict verdict;
     enum flow_next flow;     /* of a flow: what its feature decided */
     struct bytes flow_error; /* ENDS: the error of the outcome; `error` is that of the attempt */

@@ -137,6 +137,7 @@ enum pawl_status led_attempt_end(struct ledger *c, struct led_lease *l, size_t i
     e->end.cancel_requested = it->now.cancel_requested;
     e->verdict = call_after(&attempt, &e->end, c->now_us, c->world);
     e->claimed_us = l->claimed_us;
+    e->unbegun = e->unbegun && !l->held[i].since_us; /* else it has stored a step */
     st = led_flow_ends(c, it, e, err);
     if (st == PAWL_OK)
         st = row_add(c, l, it, e, err);
@@ -482,7 +483,7 @@ enum pawl_status led_hand_back(struct ledger *c, struct op *op, struct led_lease
     for (; i >= 0 && st == PAWL_OK; i = l->run[i].behind) {
         if (l->state[i] != HELD_OPEN)
             continue;
-        struct led_end e = { .end = { .how = END_RELEASE }, .owner = true };
+        struct led_end e = { .end = { .how = END_RELEASE }, .owner = true, .unbegun = true };
         struct led_call *it = NULL;
         bool named = false;
         st = led_attempt_end(c, l, (size_t)i, &e, &it, err);
@@ -533,6 +534,14 @@ static enum pawl_status result_apply(struct ledger *c, struct op *op, struct fin
     return st;
 }
 
+/* Does the owner give it back before its handler began? A node says when that began; what a worker
+ * outside did before it gives a call back is not known. */
+static bool gives_back_unbegun(const struct led_lease *l, const struct finish_item *it)
+{
+    bool back = it->how == END_RELEASE || it->how == END_LATER || it->how == END_CANCELLED;
+    return back && !it->started_us && !l->until_us;
+}
+
 static enum pawl_status finish_one(struct ledger *c, struct op *op, struct led_lease *l,
                                    struct finish *f, struct finish_item *it, struct pawl_err *err)
 {
@@ -545,7 +554,8 @@ static enum pawl_status finish_one(struct ledger *c, struct op *op, struct led_l
                          .error = it->error,
                          .started_us = it->started_us,
                          .claimed_us = l->claimed_us,
-                         .owner = true };
+                         .owner = true,
+                         .unbegun = gives_back_unbegun(l, it) };
     const struct led_lane *lane;
     struct led_call *call;
     enum pawl_status st = PAWL_OK;

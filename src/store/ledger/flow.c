@@ -181,7 +181,8 @@ enum pawl_status led_flow_ends(struct ledger *c, struct led_call *it, struct led
                           .how = e->end.how,
                           .error = e->error,
                           .counts = v->counts,
-                          .claimed_us = e->claimed_us };
+                          .claimed_us = e->claimed_us,
+                          .begun = !e->unbegun };
     st = led_flows_ending(c, &it, 1, err);
     if (st == PAWL_OK)
         st = c->flows->flow_end(c, &q, err);

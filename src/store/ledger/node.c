@@ -106,10 +106,10 @@ static enum pawl_status deadline_of(struct ledger *c, const struct led_lease *l,
 static enum pawl_status time_out_run(struct ledger *c, struct op *op, struct led_lease *l, size_t i,
                                      struct pawl_err *err)
 {
-    struct attempt_end how = { .how = END_LOST, .timed = true };
+    struct led_end how = { .end = { .how = END_LOST, .timed = true } };
     enum pawl_status st = PAWL_OK;
     for (int at = (int)i; at >= 0 && st == PAWL_OK; at = l->run[at].behind) {
-        struct led_end e = { .end = how };
+        struct led_end e = how;
         struct led_call *it;
         if (l->state[at] != HELD_OPEN)
             continue;
@@ -120,7 +120,7 @@ static enum pawl_status time_out_run(struct ledger *c, struct op *op, struct led
             st = tell_lost(c, op, l, (size_t)at, &e, it, err);
         if (st == PAWL_OK)
             led_lease_done(l, (size_t)at, true);
-        how = (struct attempt_end){ .how = END_RELEASE };
+        how = (struct led_end){ .end = { .how = END_RELEASE }, .unbegun = true };
     }
     return st;
 }
@@ -199,7 +199,8 @@ enum pawl_status led_reclaim(struct ledger *c, struct op *op, const struct token
                              const struct attempt_end *how, int64_t *count, struct pawl_err *err)
 {
     struct led_lease *l;
-    struct led_end e = { .end = *how }, back = { .end = { .how = END_RELEASE } };
+    struct led_end e = { .end = *how };
+    const struct led_end back = { .end = { .how = END_RELEASE }, .unbegun = true };
     enum pawl_status st = led_lease_get(c, token, &l, err);
     if (st != PAWL_OK || !l)
         return st;
