@@ -724,7 +724,8 @@ PAWL_API PAWL_MUST_USE enum pawl_status pawl_ask(struct pawl_call *c, const stru
 /* The time that this attempt has left; 0 when it is up. After that its answer is void. */
 PAWL_API int64_t pawl_time_left_us(const struct pawl_call *c);
 /* True when a cancel was requested, the time of the attempt is up, or the process is stopping
- * without waiting. */
+ * without waiting. In a run also when its run_timeout has passed, or it was ended at once; an undo
+ * is not told of the cancel that it undoes for. */
 PAWL_API bool pawl_cancelled(const struct pawl_call *c);
 /* Wait for that long, or until pawl_cancelled(). 0: the time passed; 1: cancelled. */
 PAWL_API int pawl_sleep(struct pawl_call *c, int64_t us);
@@ -867,8 +868,9 @@ PAWL_API PAWL_MUST_USE enum pawl_status pawl_signal(struct pawl *p, const char *
 enum { PAWL_NO_UNDO = 1 };
 /* Cancel a run: it undoes what it did, and ends `cancelled`. A run that has failed and has steps
  * that are not undone begins to undo them. With PAWL_NO_UNDO it ends at once, and a run whose
- * undoing failed need not be kept any more. *out_state (may be NULL): PROCESSING while it undoes.
- * NOT_FOUND; GONE; STATE: it has ended, and nothing is left to undo. */
+ * undoing failed need not be kept any more. A step that runs is told (pawl_cancelled()). *out_state
+ * (may be NULL): PROCESSING while it undoes. NOT_FOUND; GONE; STATE: it has ended, and nothing is
+ * left to undo. */
 PAWL_API PAWL_MUST_USE enum pawl_status pawl_workflow_cancel(struct pawl *p, const char *id,
                                                              unsigned flags,
                                                              enum pawl_state *out_state,

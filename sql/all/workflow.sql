@@ -56,6 +56,11 @@ WHERE seq = $1:int[];
 -- in:   seq bigint[], form bigint[], input bytea[]
 each UPDATE pawl.workflow SET form = $2:int[], input = $3:bytes[] WHERE seq = $1:int[];
 
+-- name: workflow_stop
+-- in:   seq bigint[]
+-- out:  seq, flags, undoing_at, deadline
+each SELECT seq, flags, undoing_at, deadline FROM pawl.workflow WHERE seq = $1:int[];
+
 -- name: workflow_list
 -- in:   before seq bigint, max int
 -- out:  as workflow_lock, then id; of runs that have begun, newest first

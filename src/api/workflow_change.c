@@ -103,6 +103,8 @@ static void change_written(struct ask_write *w)
     exec_look(e, op->ended, op->n_ended);
     if (c->op.what == WORKFLOW_CANCEL && pawl_state_ended(c->op.state))
         exec_look(e, &c->op.id, 1);
+    if (c->op.what == WORKFLOW_CANCEL)
+        exec_run_cancel(e, c->op.seq, c->op.state);
     exec_work_came(e);
     if (c->op.what == WORKFLOW_SIGNAL && !c->op.start)
         signal_reply(c);

@@ -65,8 +65,10 @@ struct pawl_call {
                               * pool.lock
                               */
     int64_t started_us, began_us, deadline_us; /* database clock; monotonic; monotonic */
-    bool in_run_list, hung, blocked;           /* under pool.lock */
-    struct pawl_call *next, *prev;             /* run list, under pool.lock */
+    int64_t run_until_us;            /* of a pass: its run is out of its time then (monotonic); 0:
+                                        never. Under pool.lock */
+    bool in_run_list, hung, blocked; /* under pool.lock */
+    struct pawl_call *next, *prev;   /* run list, under pool.lock */
 
     _Atomic(struct pass *) pass; /* owned: it takes steps (pass.h); NULL: none yet */
     atomic_bool undoing;         /* the pass undoes: a cancel changes nothing */

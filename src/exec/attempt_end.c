@@ -73,23 +73,47 @@ static void time_out(struct pawl_call *t)
         pool_hung(t);
 }
 
+/* When its run is out of its time, which it is told once; INT64_MAX: never. */
+static int64_t run_until(struct pawl_call *t)
+{
+    return t->run_until_us && atomic_load(&t->stop) == STOP_NONE ? t->run_until_us : INT64_MAX;
+}
+
+static bool is_out_of_time(struct pawl_call *t, int64_t now_us)
+{
+    return run_until(t) <= now_us && atomic_load(&t->stage) == ATTEMPT_RUNNING;
+}
+
+/* Its next durable point lets the run undo; until then the step that runs is told to stop. */
+static void tell_out_of_time(struct pawl_call *t)
+{
+    attempt_stop(t, STOP_CANCEL_REQUEST);
+}
+
+static void for_each(struct pool *p, bool (*pick)(struct pawl_call *t, int64_t x), int64_t x,
+                     void (*act)(struct pawl_call *t))
+{
+    struct pawl_call *some[64];
+    size_t n;
+    do {
+        n = pool_pick(p, pick, x, some, COUNT_OF(some));
+        for (size_t i = 0; i < n; i++) {
+            act(some[i]);
+            attempt_unref(some[i]);
+        }
+    } while (n == COUNT_OF(some));
+}
+
 int64_t pool_deadlines(struct exec *e, int64_t now_us)
 {
     struct pool *p = &e->pool;
-    struct pawl_call *late[64];
-    size_t n;
-    do {
-        n = pool_pick(p, is_late, now_us, late, COUNT_OF(late));
-        for (size_t i = 0; i < n; i++) {
-            time_out(late[i]);
-            attempt_unref(late[i]);
-        }
-    } while (n == COUNT_OF(late));
+    for_each(p, is_late, now_us, time_out);
+    for_each(p, is_out_of_time, now_us, tell_out_of_time);
     int64_t next_us = INT64_MAX;
     pthread_mutex_lock(&p->lock);
     for (struct pawl_call *t = p->running; t; t = t->next)
         if (atomic_load(&t->stage) != ATTEMPT_OVER)
-            next_us = MIN(next_us, t->deadline_us);
+            next_us = MIN(next_us, MIN(t->deadline_us, run_until(t)));
     pthread_mutex_unlock(&p->lock);
     return next_us;
 }
@@ -121,19 +145,36 @@ static struct pawl_call *cancel_queued(struct pool *p, int64_t seq)
     return NULL;
 }
 
-void exec_cancel(struct exec *e, int64_t seq)
+/* Is the cancel news for it? A pass that undoes was claimed because of it, and one that has not
+ * read its journal yet is about to find out. */
+static bool hears_cancel(struct pawl_call *t)
+{
+    return !atomic_load(&t->undoing) && (!t->call->flow || atomic_load(&t->pass));
+}
+
+static void cancel(struct exec *e, int64_t seq, bool ended)
 {
     struct pool *p = &e->pool;
     pthread_mutex_lock(&p->lock);
     struct pawl_call *waiting = cancel_queued(p, seq);
     for (struct pawl_call *t = p->running; t; t = t->next) {
         struct pawl_call *one = run_find(t->run, seq);
-        if (one && !atomic_load(&one->undoing))
+        if (one && (ended || hears_cancel(one)))
             attempt_tell(one, STOP_CANCEL_REQUEST);
     }
     pthread_mutex_unlock(&p->lock);
     if (waiting)
         attempt_take_over(waiting, ATTEMPT_QUEUED, END_CANCELLED, NULL);
+}
+
+void exec_cancel(struct exec *e, int64_t seq)
+{
+    cancel(e, seq, false);
+}
+
+void exec_run_cancel(struct exec *e, int64_t seq, enum pawl_state state)
+{
+    cancel(e, seq, pawl_state_ended(state));
 }
 
 void pool_replaced(struct exec *e)

@@ -110,6 +110,9 @@ MUST_USE enum pawl_status exec_stop(struct exec *e, int64_t grace_us, struct paw
 /* A cancel of this call was stored while it was processing: if its handler runs or waits to run
  * here, tell it to stop. `seq` is the call's row number. */
 void exec_cancel(struct exec *e, int64_t seq);
+/* A cancel of this run was stored, and this is its state now: the same for its pass. One that
+ * undoes is told only if the run has ended. */
+void exec_run_cancel(struct exec *e, int64_t seq, enum pawl_state state);
 
 /* ---- How things stand ------------------------------------------------------------------------ */
 

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/internal.h"
+#include "exec/pass.h"
 #include "exec/run.h"
 
 /* A finish that was not stored is posted again after this. */
@@ -430,6 +431,7 @@ static void look_for_cancel_requests(struct exec *e, int64_t now_us)
         for (size_t i = 0; i < w.n; i++)
             exec_cancel(e, w.seqs[i]);
     arena_release(&a);
+    passes_look(e, k->store);
 }
 
 /* The database answers. After an outage look at everything at once: notifications were lost, and

@@ -219,6 +219,7 @@ static enum pawl_status read_all(struct store *s, struct journal *j, struct pawl
     j->generation = head.generation;
     j->undoing = head.undoing;
     j->undoing_us = head.undoing_us;
+    j->deadline_us = head.deadline_us;
     j->doubt = head.doubt;
     j->error = head.error;
     j->has_input = head.has_input;

@@ -26,7 +26,8 @@ struct journal {
     size_t n, cap;
     /* What was read with it, and is not kept. */
     bool undoing, doubt;
-    int64_t undoing_us; /* since when it undoes */
+    int64_t undoing_us;  /* since when it undoes */
+    int64_t deadline_us; /* its run is out of its time then; 0: never */
     struct bytes error;
     bool has_input;
     struct payload input;

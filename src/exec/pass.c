@@ -52,6 +52,17 @@ struct pass *pass_make(struct pawl_call *t, struct journal *taken)
     return p;
 }
 
+/* The run is out of its time at this moment of the database's clock. What the step that is told
+ * then says must come to the store after it, so the difference of the clocks is added. */
+static void run_deadline(struct pawl_call *t, int64_t db_us)
+{
+    int64_t until_us = world_mono(&world_real) + MAX(db_us - exec_now(t->e), 0) + CLOCK_NEAR_US;
+    pthread_mutex_lock(&t->e->pool.lock);
+    t->run_until_us = until_us;
+    pthread_mutex_unlock(&t->e->pool.lock);
+    housekeeping_by(t->e, until_us);
+}
+
 static struct pass *pass_of(struct pawl_call *t)
 {
     struct pass *p = atomic_load(&t->pass);
@@ -64,6 +75,9 @@ static struct pass *pass_of(struct pawl_call *t)
     durations_note_steps(&t->e->pool.durations, t->handler);
     pool_count_slow(&t->e->pool, t, !t->hung && !t->blocked);
     pthread_mutex_unlock(&t->e->pool.lock);
+    /* As the store decides it when the run begins; of one that has begun the journal says it. */
+    if (!t->call->flow && t->call->spec.run_until_us > t->call->claimed_us)
+        run_deadline(t, t->call->spec.run_until_us);
     return p;
 }
 
@@ -122,11 +136,12 @@ void pass_deadline(struct pawl_call *t, int64_t timeout_us)
     housekeeping_by(t->e, until_us);
 }
 
-/* The run has to undo since this pass was claimed. It has begun nothing, so the store gives it to a
- * pass that knows. */
+/* The run has to undo since this pass was claimed, or because its time is over: the store decides
+ * that when it is given back, and gives it to a pass that knows. It has begun nothing. */
 static bool too_early(const struct pawl_call *t, const struct journal *j)
 {
-    return j->undoing && t->call->claimed_us < j->undoing_us;
+    return (j->undoing && t->call->claimed_us < j->undoing_us) ||
+           (j->deadline_us && j->deadline_us <= t->call->claimed_us);
 }
 
 bool pass_open(struct pawl_call *t, int64_t *out_again_us)
@@ -147,6 +162,8 @@ bool pass_open(struct pawl_call *t, int64_t *out_again_us)
     p->journal = j;
     p->begun = true;
     atomic_store(&t->undoing, j->undoing);
+    if (j->deadline_us)
+        run_deadline(t, j->deadline_us);
     if (j->has_input)
         t->input = j->input;
     return true;
@@ -172,6 +189,14 @@ static bool ends_in_undo(struct pawl_call *t, const struct pass *p)
     return t->item.how != END_RELEASE && !(again && pass_undo_missing(p));
 }
 
+/* The handler obeyed a cancel between its steps, so nothing is in doubt: the store suspends the
+ * run, whose next pass undoes. */
+static void leave(struct pawl_call *t)
+{
+    struct op op;
+    (void)!pass_say(t, NULL, 0, PASS_NO_SQL, &op);
+}
+
 bool pass_end(struct pawl_call *t)
 {
     struct pass *p = atomic_load(&t->pass);
@@ -181,6 +206,8 @@ bool pass_end(struct pawl_call *t)
         pass_undo(t);
     else if (p->over == PASS_RUNS && (p->n_lazy || p->n_published))
         (void)!pass_flush(t);
+    if (p->over == PASS_RUNS && p->begun && t->item.how == END_CANCELLED)
+        leave(t);
     switch (p->over) {
     case PASS_RUNS:
         break;

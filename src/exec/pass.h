@@ -79,6 +79,9 @@ MUST_USE bool pass_end(struct pawl_call *t);
 /* The deadline of a step with a timeout of its own has come: the finish that says so. Any thread.
  */
 void pass_timed_out(struct pawl_call *t, struct finish_item *theirs);
+/* Tell the passes here to stop whose runs were cancelled or ended by other nodes. Housekeeping
+ * thread, which reads with `s`. */
+void passes_look(struct exec *e, struct store *s);
 /* Where the answers of its operations live. */
 struct arena *pass_answers(struct pawl_call *t);
 /* Free it; accepts an attempt without one. The thread that drops the last reference. */

@@ -178,6 +178,7 @@ const struct feature feature_workflow = {
     .flow_end = flow_end,
     .flow_cancel = flow_cancel,
     .flow_retry = flow_retry,
+    .flows_stop = flows_stop,
     .flows_shown = flows_shown,
     .keep = workflow_keep,
     .gc = workflow_gc,

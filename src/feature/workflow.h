@@ -137,6 +137,7 @@ struct workflow_op {
     bool started;          /* SIGNAL with `start`: the call is new */
     struct accepted *call; /* SIGNAL with `start`: the call */
     enum pawl_state state; /* of the run after it */
+    int64_t seq;           /* CANCEL: of the run */
     /* The operation's own: chosen at its first try, so that a repeat knows its row again. */
     int64_t made_rev;
     struct bytes made_id;
@@ -163,10 +164,11 @@ struct workflow_journal {
     int64_t seq, rev, generation, next_no;
     struct bytes version;
     bool undoing, cancelled, doubt;
-    int64_t undoing_us; /* when the undoing was decided; a pass that was claimed before it goes on
-                         */
-    struct bytes error; /* with undoing: why */
-    bool has_input;     /* after a restart: instead of the call's */
+    int64_t undoing_us;  /* when the undoing was decided; a pass that was claimed before it goes on
+                          */
+    int64_t deadline_us; /* its run_timeout passes then; 0: never, or it undoes */
+    struct bytes error;  /* with undoing: why */
+    bool has_input;      /* after a restart: instead of the call's */
     struct payload input;
     struct workflow_row *v; /* by no, from `from_no` on */
     size_t n;
@@ -183,6 +185,15 @@ MUST_USE enum pawl_status workflow_journal_read(struct store *s, struct arena *a
 MUST_USE enum pawl_status workflow_held(struct store *s, struct arena *a, struct token token,
                                         struct bytes id, int64_t *out_seq, int64_t *out_claimed_us,
                                         struct pawl_err *err);
+
+/* A pass of a run: since when its lease is claimed. */
+struct workflow_pass {
+    int64_t seq, claimed_us;
+};
+/* Which of these passes have to stop? stop[i] is set for those whose run, since they were claimed,
+ * was cancelled, ended, or is out of its time. A pass that undoes only stops when the run ends. */
+MUST_USE enum pawl_status workflow_stops(struct store *s, const struct workflow_pass *v, size_t n,
+                                         bool *stop, struct pawl_err *err);
 
 /* A run as readers see it. */
 struct workflow_run {

@@ -61,6 +61,7 @@ enum pawl_status workflow_cancel(struct ledger *d, struct op *op, struct pawl_er
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
     q->state = c.state;
+    q->seq = c.seq;
     if (run_ended(r, &c))
         return cancel_ended(d, op, r, &c, err);
     if (c.flow && !q->compensate) {

@@ -112,11 +112,16 @@ enum pawl_status flows_ending(struct ledger *d, const int64_t *seqs, size_t n, s
     return runs_lock(d, seqs, n, err);
 }
 
-static void undo_next(struct run *r, struct flow_end *q)
+static void undo_next(struct run *r, struct flow_end *q, enum run_reason reason, struct bytes error)
 {
-    r->undoes = true;
-    r->undoes_for = q->error;
+    r->undoes = reason;
+    r->undoes_for = error;
     q->next = FLOW_AGAIN;
+}
+
+bool run_late(const struct ledger *d, const struct run *r)
+{
+    return !r->undoing_us && r->deadline_us && r->deadline_us <= feature_now(d);
 }
 
 /* A pass that undoes has ended. */
@@ -141,7 +146,8 @@ enum pawl_status flow_end(struct ledger *d, struct flow_end *q, struct pawl_err 
     enum pawl_status st = run_get(d, q->seq, &r, err);
     if (st != PAWL_OK)
         return st;
-    r->undoes = r->ends = false;
+    r->undoes = REASON_NONE;
+    r->ends = false;
     bool knows = r->undoing_us && q->claimed_us >= r->undoing_us;
     r->sure = knows || !q->begun;
     r->doubtful = !knows && (q->how == END_ERROR || q->how == END_TIMEOUT || q->how == END_LOST);
@@ -156,6 +162,11 @@ enum pawl_status flow_end(struct ledger *d, struct flow_end *q, struct pawl_err 
         r->ends_undone = UNDO_FAILED;
         return PAWL_OK;
     }
+    /* A pass that was told so gives it back, or ends with an error. */
+    if (r->stored && run_late(d, r) && q->how != END_RESULT && q->how != END_REFUSE) {
+        undo_next(r, q, REASON_TIMEOUT, BYTES(RUN_LATE_TEXT));
+        return PAWL_OK;
+    }
     if (q->state == PAWL_PENDING || !r->stored)
         return PAWL_OK;
     if (knows)
@@ -163,7 +174,7 @@ enum pawl_status flow_end(struct ledger *d, struct flow_end *q, struct pawl_err 
     else if (r->undoing_us) /* it was claimed before, and does not know */
         q->next = FLOW_AGAIN;
     else if (q->state == PAWL_FAILED && r->steps)
-        undo_next(r, q);
+        undo_next(r, q, REASON_FAILED, q->error);
     return PAWL_OK;
 }
 
@@ -195,12 +206,14 @@ static enum pawl_status run_moved(struct ledger *d, struct run *r, const struct 
         r->let_go = false;
         return PAWL_OK;
     }
-    if (r->undoes) {
+    if (r->undoes == REASON_FAILED) /* it said how it ends */
         r->flags = r->doubtful ? r->flags | RUN_CUT : r->flags & ~RUN_CUT;
-        st = run_undo(d, r, REASON_FAILED, r->undoes_for, err);
-    } else if (!r->sure)
+    else if (!r->sure)
         r->flags |= RUN_CUT;
-    r->undoes = r->sure = false;
+    if (r->undoes)
+        st = run_undo(d, r, r->undoes, r->undoes_for, err);
+    r->undoes = REASON_NONE;
+    r->sure = false;
     return st == PAWL_OK ? run_put(d, r, err) : st;
 }
 

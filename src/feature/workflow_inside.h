@@ -89,13 +89,13 @@ struct run {
     int64_t wait_us;   /* when what it waits for ends; 0: never */
     /* In this transaction: */
     struct step_row *steps_read;
-    struct step_use *uses;             /* read */
-    bool let_go;                       /* its pass suspended it, so its leaving is no cut */
-    bool sure;                         /* its pass undoes or has not begun: no step is in doubt */
-    bool doubtful;                     /* its pass ended without saying what became of its step */
-    bool undoes;                       /* flow_end() decided that it has to undo */
-    struct bytes undoes_for;           /* with it: the error */
-    bool ends;                         /* flow_end() decided that its undoing is over */
+    struct step_use *uses;   /* read */
+    bool let_go;             /* its pass suspended it, so its leaving is no cut */
+    bool sure;               /* its pass undoes or has not begun: no step is in doubt */
+    bool doubtful;           /* its pass ended without saying what became of its step */
+    enum run_reason undoes;  /* flow_end() decided that it has to undo; NONE: it did not */
+    struct bytes undoes_for; /* with it: the error */
+    bool ends;               /* flow_end() decided that its undoing is over */
     enum run_compensation ends_undone; /* with it */
     bool wants_undo;                   /* its retry is to undo */
     int64_t from_no;                   /* its retry forgets the steps from this one on; 0: none */
@@ -271,6 +271,10 @@ MUST_USE enum pawl_status workflow_journal_look(struct ledger *d, void *ctx, str
 MUST_USE enum pawl_status run_undo(struct ledger *d, struct run *r, enum run_reason reason,
                                    struct bytes error, struct pawl_err *err);
 
+/* Is it out of its time, and does not undo yet? */
+bool run_late(const struct ledger *d, const struct run *r);
+#define RUN_LATE_TEXT "its run_timeout has passed"
+
 /* The functions of struct feature (workflow_end.c; flow_retry() is in workflow_change.c). */
 MUST_USE enum pawl_status flows_ending(struct ledger *d, const int64_t *seqs, size_t n,
                                        struct pawl_err *err);
@@ -278,6 +282,8 @@ MUST_USE enum pawl_status flow_end(struct ledger *d, struct flow_end *q, struct 
 MUST_USE enum pawl_status flow_cancel(struct ledger *d, int64_t seq, struct pawl_err *err);
 MUST_USE enum pawl_status flow_retry(struct ledger *d, int64_t seq, struct op *op,
                                      struct pawl_err *err);
+MUST_USE enum pawl_status flows_stop(struct ledger *d, const int64_t *seqs, size_t n,
+                                     int64_t claimed_us, bool *stop, struct pawl_err *err);
 MUST_USE enum pawl_status flows_shown(struct ledger *d, const int64_t *seqs, size_t n,
                                       enum call_wait *out, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_moved(struct ledger *d, const struct moved *v, size_t n,

@@ -116,6 +116,7 @@ static void head_copy(const struct journal_look *q, const struct run *r)
         .version = arena_copy(q->a, r->version),
         .undoing = r->undoing_us,
         .undoing_us = r->undoing_us,
+        .deadline_us = r->deadline_us,
         .cancelled = r->reason == REASON_CANCELLED || r->reason == REASON_TIMEOUT,
         .doubt = r->flags & RUN_CUT,
         .error = arena_copy(q->a, r->error),
@@ -188,4 +189,61 @@ enum pawl_status workflow_journal_read(struct store *s, struct arena *a, int64_t
         return st;
     *out = (struct workflow_journal){ 0 };
     return store_look(s, LOOK_SNAPSHOT, workflow_journal_look, &q, err);
+}
+
+/* ---- Passes that have to stop ---------------------------------------------------------------- */
+
+struct stops_look {
+    const struct workflow_pass *v;
+    size_t n;
+    bool *stop;
+};
+
+/* Columns of workflow_stop. */
+enum { STOP_SEQ, STOP_FLAGS, STOP_UNDOING_AT, STOP_DEADLINE };
+
+static bool stops(struct ledger *d, const struct led_rows *rows, int i, int64_t claimed_us)
+{
+    int64_t undoing_us = led_get_int(rows, i, STOP_UNDOING_AT);
+    int64_t deadline_us = led_get_int(rows, i, STOP_DEADLINE);
+    return led_get_int(rows, i, STOP_FLAGS) & RUN_ENDED ||
+           (undoing_us && claimed_us < undoing_us) ||
+           (deadline_us && deadline_us <= feature_now(d));
+}
+
+static enum pawl_status stops_look(struct ledger *d, void *ctx, struct pawl_err *err)
+{
+    struct stops_look *q = ctx;
+    struct led_params p = { 0 };
+    struct led_rows *rows;
+    int64_t *seqs = arena_alloc(feature_arena(d), (q->n + 1) * sizeof *seqs);
+    if (!seqs)
+        return err_no_memory(err, "workflows");
+    for (size_t k = 0; k < q->n; k++)
+        seqs[k] = q->v[k].seq;
+    led_ints(d, &p, seqs, q->n);
+    enum pawl_status st = feature_query(d, SQL_WORKFLOW_STOP, &p, &rows, err);
+    for (int i = 0; st == PAWL_OK && i < rows->n; i++)
+        for (size_t k = 0; k < q->n; k++)
+            if (seqs[k] == led_get_int(rows, i, STOP_SEQ) && stops(d, rows, i, q->v[k].claimed_us))
+                q->stop[k] = true;
+    return st;
+}
+
+enum pawl_status workflow_stops(struct store *s, const struct workflow_pass *v, size_t n,
+                                bool *stop, struct pawl_err *err)
+{
+    struct stops_look q = { v, n, stop };
+    return n ? store_look(s, LOOK_ALONE, stops_look, &q, err) : PAWL_OK;
+}
+
+enum pawl_status flows_stop(struct ledger *d, const int64_t *seqs, size_t n, int64_t claimed_us,
+                            bool *stop, struct pawl_err *err)
+{
+    struct workflow_pass *v = arena_alloc(feature_arena(d), (n + 1) * sizeof *v);
+    if (!v)
+        return err_no_memory(err, "workflows");
+    for (size_t i = 0; i < n; i++)
+        v[i] = (struct workflow_pass){ seqs[i], claimed_us };
+    return stops_look(d, &(struct stops_look){ v, n, stop }, err);
 }

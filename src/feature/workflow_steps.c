@@ -594,7 +594,8 @@ static enum pawl_status waits_set(struct plan *p, int64_t *out_us, struct pawl_e
 static enum pawl_status suspend(struct plan *p, int64_t at_us, struct pawl_err *err)
 {
     p->r->let_go = true;
-    if (!p->q->undoing)
+    /* Without steps it only asked, and says nothing of what the pass before it did. */
+    if (!p->q->undoing && p->q->n)
         p->r->flags &= ~RUN_CUT;
     p->r->pass = workflow_pass(p->d, p->op);
     p->q->suspended = true;

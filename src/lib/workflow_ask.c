@@ -39,6 +39,8 @@ static enum pawl_status ask(struct pawl *p, struct arena *a, struct workflow_op 
         return err_set(err, st, "%s", op.err.text);
     exec_look(p->e, op.ended, op.n_ended);
     exec_look(p->e, &q->id, 1);
+    if (q->what == WORKFLOW_CANCEL)
+        exec_run_cancel(p->e, q->seq, q->state);
     exec_work_came(p->e);
     return PAWL_OK;
 }

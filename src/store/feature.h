@@ -121,6 +121,11 @@ struct feature {
      * op->status and op->err. */
     enum pawl_status (*flow_retry)(struct ledger *d, int64_t seq, struct op *op,
                                    struct pawl_err *err);
+    /* For the owner of a lease that was claimed then and holds these flows: set stop[i] for those
+     * that are to stop, because they were cancelled since, or are out of their time. A pass that
+     * undoes is not told of what it undoes for. */
+    enum pawl_status (*flows_stop)(struct ledger *d, const int64_t *seqs, size_t n,
+                                   int64_t claimed_us, bool *stop, struct pawl_err *err);
     /* For readers: what these flows wait for, which no lease holds. WAIT_NONE: it is not known. */
     enum pawl_status (*flows_shown)(struct ledger *d, const int64_t *seqs, size_t n,
                                     enum call_wait *out, struct pawl_err *err);

@@ -558,6 +558,32 @@ TEST(a_published_value_is_waited_for)
     web_end(&w);
 }
 
+/* Steps that run are named to a worker that extends its lease. */
+TEST(an_extend_names_cancelled_runs)
+{
+    struct web w;
+    web_begin(&w, param);
+    const char *const ways[] = { "/v1/calls/o1/cancel", "/v1/workflows/o2/cancel" };
+    for (int i = 0; i < 2; i++) {
+        struct run_pass p = run_begin(&w, i ? "o2" : "o1");
+        step_send(&w, &p, RESULT(1, "charge", "1"));
+        const char *extend = web_text("{\"lease\":\"%s\",\"lease_for\":30}", p.lease);
+        struct web_answer a = POST(&w, "/v1/work/extend", extend);
+        EQ_STR(AT(a, "cancelled"), "[]");
+        stored(POST(&w, ways[i], NULL), 202);
+        a = POST(&w, "/v1/work/extend", extend);
+        EQ_STR(AT(a, "cancelled.0"), p.id);
+        EQ_PTR(AT(a, "cancelled.1"), NULL);
+        run_finish(&w, &p, "\"cancelled\":true", "processing");
+        p = run_claim(&w);
+        EQ_STR(AT(p.claim, "calls.0.undoing"), "true");
+        extend = web_text("{\"lease\":\"%s\",\"lease_for\":30}", p.lease);
+        EQ_STR(AT(POST(&w, "/v1/work/extend", extend), "cancelled"), "[]");
+        run_finish(&w, &p, "\"result\":1", "cancelled");
+    }
+    web_end(&w);
+}
+
 /* Publish n values, from this number on. */
 static struct web_answer publish(struct web *w, const struct run_pass *p, int from, int n)
 {

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "model/needs.h"
 #include "workflow_case.h"
 
 #include <stdio.h>
@@ -331,4 +332,99 @@ WORKFLOW_CASE(a_run_that_diverges_while_it_undoes_goes_on_with_that)
     undo_ok(&r, 4, "a");
     end_pass(&r, END_RESULT);
     STATE_IS(b, "x", PAWL_FAILED);
+}
+
+/* ---- Who is told ----------------------------------------------------------------------------- */
+
+/* A run that is due again in a second. Returns its seq. */
+static int64_t asleep(struct conform_fixture *b, const char *id)
+{
+    struct pass p = pass_of_new(b, id);
+    step_ok(&p, 1, "a", "1");
+    OK(sleep_for(&p, 2, "nap", 1), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    return p.seq;
+}
+
+/* The calls that an extend of the lease names as to be stopped, with spaces between them. */
+static const char *stops(struct conform_fixture *b, struct token t)
+{
+    struct op op = { .kind = OP_EXTEND, .extend = { .token = t, .lease_us = 600 * SEC_US } };
+    const char *out = "";
+    OK(one(b, &op), &op.err);
+    for (size_t i = 0; i < op.extend.n_cancelled; i++)
+        out = arena_printf(&b->a, "%s%s%.*s", out, i ? " " : "", BYTES_ARG(op.extend.cancelled[i]));
+    return out;
+}
+
+/* A lease of these runs and calls, by a worker outside the node. */
+static struct token held_outside(struct conform_fixture *b, size_t n)
+{
+    static const struct bytes has[] = { NEED_STEPS };
+    struct claim q = want(b, (int)n);
+    q.has = has;
+    q.n_has = COUNT_OF(has);
+    q.lease_us = 600 * SEC_US;
+    q = claim_as(b, q);
+    EQ_UINT(q.n, n);
+    return q.token;
+}
+
+WORKFLOW_CASE(an_extend_names_runs_that_were_cancelled_since_their_claim)
+{
+    asleep(b, "x");
+    asleep(b, "y");
+    accept_one(b, "plain");
+    advance(b, SEC_US);
+    struct token t = held_outside(b, 3);
+    EQ_STR(stops(b, t), "");
+    advance(b, 1);
+    OK(by_id(b, OP_CANCEL, "x"), &b->op.err);
+    EQ_STR(stops(b, t), "x");
+    OK(by_id(b, OP_CANCEL, "plain"), &b->op.err);
+    EQ_STR(stops(b, t), "x plain");
+    OK(change(
+           b,
+           (struct workflow_op){ .what = WORKFLOW_CANCEL, .id = BYTES("y"), .compensate = true }),
+       &b->op.err);
+    EQ_STR(stops(b, t), "x y plain");
+    OK(finish(b, t, "x", END_CANCELLED), &b->err);
+    EQ_STR(stops(b, t), "y plain");
+    t = held_outside(b, 1); /* it undoes, and knows why */
+    EQ_STR(stops(b, t), "");
+    OK(by_id(b, OP_CANCEL, "x"), &b->op.err);
+    EQ_STR(stops(b, t), "");
+}
+
+WORKFLOW_CASE(a_cancel_and_an_extend_of_one_commit_agree)
+{
+    asleep(b, "x");
+    advance(b, SEC_US);
+    struct token t = held_outside(b, 1);
+    struct op extend = { .kind = OP_EXTEND, .extend = { .token = t, .lease_us = SEC_US } };
+    struct op cancel = by_id_op(OP_CANCEL, "x");
+    advance(b, 1);
+    TOGETHER(b, &cancel, &extend);
+    EQ_UINT(extend.extend.n_cancelled, 1);
+    EQ_TEXT(extend.extend.cancelled[0], "x");
+}
+
+WORKFLOW_CASE(an_extend_names_runs_that_are_out_of_their_time)
+{
+    struct call_spec s = plan("x");
+    s.run_timeout_us = 100 * SEC_US;
+    accept_spec(b, s);
+    struct pass p = pass_begin(b);
+    step_ok(&p, 1, "a", "1");
+    EQ_STR(stops(b, p.token), "");
+    advance(b, 100 * SEC_US);
+    EQ_STR(stops(b, p.token), "x");
+    end_pass(&p, END_ERROR); /* it is not tried again, and undoes */
+    struct workflow_journal j = journal_read(b, p.seq);
+    TRUE(j.undoing);
+    TRUE(j.cancelled);
+    struct pass q = pass_begin(b);
+    EQ_STR(stops(b, q.token), "");
+    end_pass(&q, END_RESULT);
+    STATE_IS(b, "x", PAWL_CANCELLED);
 }

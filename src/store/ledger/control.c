@@ -40,20 +40,25 @@ static enum pawl_status cancel_requests_read(struct ledger *c, struct op *op,
     struct extend *q = &op->extend;
     int64_t *seqs = arena_alloc(&c->scratch, (l->n + 1) * sizeof *seqs);
     bool *requested = arena_zalloc(&c->scratch, l->n + 1, sizeof *requested);
+    bool *stops = arena_zalloc(&c->scratch, l->n + 1, sizeof *stops);
     size_t n = 0;
     q->cancelled = arena_zalloc(op->a, l->n + 1, sizeof *q->cancelled);
-    if (!seqs || !requested || !q->cancelled)
+    if (!seqs || !requested || !stops || !q->cancelled)
         return err_no_memory(err, "a lease");
     enum pawl_status st = cancel_requests_stored(c, l, requested, err);
+    if (st == PAWL_OK)
+        st = led_flows_stop(c, l, stops, err);
     /* An earlier operation of the group may have requested a cancel: that is in memory only. */
     for (size_t i = 0; i < l->n; i++)
-        if (l->state[i] == HELD_OPEN && (requested[i] || led_call_find(c, l->held[i].seq)))
+        if (l->state[i] == HELD_OPEN &&
+            (requested[i] || stops[i] || led_call_find(c, l->held[i].seq)))
             seqs[n++] = l->held[i].seq;
     if (st == PAWL_OK && n)
         st = led_calls_load(c, seqs, n, err);
     for (size_t i = 0; st == PAWL_OK && i < n; i++) {
         const struct led_call *it = led_call_find(c, seqs[i]);
-        if (it && it->now.cancel_requested)
+        ssize_t at = led_lease_find(l, seqs[i]);
+        if (it && (it->now.cancel_requested || (at >= 0 && stops[at])))
             q->cancelled[q->n_cancelled++] = arena_copy(op->a, it->spec.id);
     }
     return st == PAWL_OK && op->a->failed ? err_no_memory(err, "a lease") : st;

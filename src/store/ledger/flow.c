@@ -209,6 +209,36 @@ enum pawl_status led_flow_cancel(struct ledger *c, struct led_call *it, struct p
     return st == PAWL_OK && c->flows->flow_cancel ? c->flows->flow_cancel(c, it->seq, err) : st;
 }
 
+enum pawl_status led_flows_stop(struct ledger *c, const struct led_lease *l, bool *requested,
+                                struct pawl_err *err)
+{
+    int64_t *seqs = NULL;
+    size_t *at = NULL, n = 0;
+    if (!c->flows || !c->flows->flows_stop)
+        return PAWL_OK;
+    for (size_t i = 0; i < l->n; i++) {
+        bool flow;
+        enum pawl_status st = led_lane_flow(c, l->held[i].lane, &flow, err);
+        if (st != PAWL_OK)
+            return st;
+        if (!flow || l->state[i] != HELD_OPEN)
+            continue;
+        seqs = seqs ? seqs : arena_alloc(&c->scratch, (l->n - i) * sizeof *seqs);
+        at = at ? at : arena_alloc(&c->scratch, (l->n - i) * sizeof *at);
+        if (!seqs || !at)
+            return err_no_memory(err, "a lease");
+        at[n] = i;
+        seqs[n++] = l->held[i].seq;
+    }
+    bool *stop = n ? arena_zalloc(&c->scratch, n, sizeof *stop) : NULL;
+    if (!stop)
+        return n ? err_no_memory(err, "a lease") : PAWL_OK;
+    enum pawl_status st = c->flows->flows_stop(c, seqs, n, l->claimed_us, stop, err);
+    for (size_t i = 0; i < n && st == PAWL_OK; i++)
+        requested[at[i]] = requested[at[i]] || stop[i];
+    return st;
+}
+
 enum pawl_status led_flow_retry(struct ledger *c, struct op *op, struct led_call *it,
                                 struct pawl_err *err)
 {

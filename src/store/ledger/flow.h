@@ -41,6 +41,9 @@ MUST_USE enum pawl_status led_flow_ends(struct ledger *c, struct led_call *it, s
 /* Cancel a flow. */
 MUST_USE enum pawl_status led_flow_cancel(struct ledger *c, struct led_call *it,
                                           struct pawl_err *err);
+/* Which of the lease's open flows are to stop? requested[i] is set for those. */
+MUST_USE enum pawl_status led_flows_stop(struct ledger *c, const struct led_lease *l,
+                                         bool *requested, struct pawl_err *err);
 /* An ended call is about to be retried: if it is a flow, its feature may refuse, in op->status. */
 MUST_USE enum pawl_status led_flow_retry(struct ledger *c, struct op *op, struct led_call *it,
                                          struct pawl_err *err);
