@@ -51,6 +51,7 @@ static enum pawl_status spec_make(struct ledger *d, struct op *op, const struct 
     out->id = q->fork_id.data ? q->fork_id : q->made_id;
     out->parent = BYTES_NONE;
     out->watch = 0;
+    out->run_until_us = 0; /* it has as much time, from now on */
     if (!out->id.data)
         return err_no_memory(err, "a fork");
     st = call_spec_settle(a, feature_world(d), out, &op->err);

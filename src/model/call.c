@@ -182,10 +182,12 @@ void call_times(const struct call_spec *s, int64_t now_us, int64_t *out_run_at_u
 
 void call_run_until(struct call_spec *s, int64_t run_at_us, int64_t *expires_us)
 {
+    bool given = s->run_timeout_us && s->run_until_us;
+    int64_t until_us = given ? s->run_until_us : run_at_us + s->run_timeout_us;
     s->run_until_us = 0;
     if (!s->run_timeout_us)
         return;
-    s->run_until_us = MIN(run_at_us + s->run_timeout_us, TIME_LAST_US);
+    s->run_until_us = MIN(MAX(until_us, run_at_us), TIME_LAST_US);
     if (!*expires_us || *expires_us > s->run_until_us)
         *expires_us = s->run_until_us;
 }

@@ -229,8 +229,9 @@ int64_t backoff_us(const struct backoff *b, int n, const struct world *w);
  * never. */
 void call_times(const struct call_spec *s, int64_t now_us, int64_t *out_run_at_us,
                 int64_t *out_expires_us);
-/* When its run_timeout passes: run_until_us. Until it has begun that is like an expiry: *expires_us
- * becomes the earlier of both. */
+/* When its run_timeout passes: run_until_us, as it is if it is set, because the call was submitted
+ * in SQL and is accepted later. Until it has begun that is like an expiry: *expires_us becomes the
+ * earlier of both. */
 void call_run_until(struct call_spec *s, int64_t run_at_us, int64_t *expires_us);
 /* How a call that has not begun ends at this expiry: EXPIRED, or CANCELLED by its run_timeout. */
 enum pawl_state call_expired_as(const struct call_spec *s, int64_t expires_us);

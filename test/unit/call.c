@@ -97,6 +97,32 @@ TEST(when_it_is_due_and_when_it_expires)
     }
 }
 
+TEST(when_its_time_is_over)
+{
+    struct call_spec s;
+    int64_t expires_us = 0;
+    call_spec_init(&s);
+    s.run_until_us = 7; /* of a call that has no run_timeout any more */
+    call_run_until(&s, 100, &expires_us);
+    EQ_INT(s.run_until_us, 0);
+    EQ_INT(expires_us, 0);
+    s.run_timeout_us = 50;
+    call_run_until(&s, 100, &expires_us);
+    EQ_INT(s.run_until_us, 150);
+    EQ_INT(expires_us, 150);
+    EQ_INT(call_expired_as(&s, 150), PAWL_CANCELLED);
+    EQ_INT(call_expired_as(&s, 149), PAWL_EXPIRED);
+    expires_us = 120;
+    s.run_until_us = 130; /* it was submitted before it is accepted */
+    call_run_until(&s, 100, &expires_us);
+    EQ_INT(s.run_until_us, 130);
+    EQ_INT(expires_us, 120);
+    s.run_until_us = 90; /* never before it is due */
+    call_run_until(&s, 100, &expires_us);
+    EQ_INT(s.run_until_us, 100);
+    EQ_INT(expires_us, 100);
+}
+
 TEST(why_it_waits)
 {
     struct call c = { .state = PAWL_PENDING, .run_at_us = 1001 };

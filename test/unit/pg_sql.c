@@ -206,6 +206,42 @@ TEST(a_call_submitted_in_sql_has_needs)
     pgf_close(&r);
 }
 
+/* ---- run_timeout ----------------------------------------------------------------------------- */
+
+TEST(a_call_submitted_in_sql_has_a_run_timeout)
+{
+    struct call a, b, c, d;
+    pgf_open(&r, NULL);
+    sql_run(r.db, "SELECT pawl.submit('t', id => 'a', run_timeout => '1 hour'),"
+                  "       pawl.submit('t', id => 'b', run_timeout => '1 hour', delay => '2 hours'),"
+                  "       pawl.submit('t', id => 'c', run_timeout => '0'),"
+                  "       pawl.submit('t', id => 'd', run_timeout => '1 us')");
+    /* As if a node came late: it counts from the submit. */
+    sql_run(r.db, "UPDATE pawl.inbox SET created_at = created_at - 60000000 WHERE id = 'a'");
+    int64_t until_us = sql_count(r.db, "SELECT options::jsonb -> 'run_until_us' FROM pawl.inbox "
+                                       "WHERE id = 'a'");
+    pgf_sweep(&r);
+    EQ_INT(in_inbox(), 0);
+    OK(pgf_get(&r, "a", &a), NULL);
+    OK(pgf_get(&r, "b", &b), NULL);
+    OK(pgf_get(&r, "c", &c), NULL);
+    EQ_INT(a.spec.run_timeout_us, 3600 * SEC_US);
+    EQ_INT(a.spec.run_until_us, until_us);
+    EQ_INT(a.expires_us, a.spec.run_until_us);
+    EQ_INT(b.spec.run_until_us, b.run_at_us + 3600 * SEC_US);
+    EQ_INT(c.spec.run_timeout_us, 0);
+    EQ_INT(c.expires_us, 0);
+    pgf_sweep(&r); /* its time was over before a node took it over */
+    OK(pgf_get(&r, "d", &d), NULL);
+    EQ_INT(d.state, PAWL_CANCELLED);
+    /* In SQL too it waits until every node runs this version. */
+    sql_run(r.db, "UPDATE pawl.migration SET finished = 0 WHERE number = 11");
+    EQ_STR(sql_fails(r.db, "SELECT pawl.submit('t', run_timeout => '1 s')"), "55000");
+    HAS_STR(sql_said(), "field \"run_timeout\": every node must run this version first");
+    sql_run(r.db, "SELECT pawl.submit('t', run_timeout => '0')");
+    pgf_close(&r);
+}
+
 /* The function was made anew by a step; roles that could use it still can, and no others. */
 TEST(the_right_to_submit_outlives_a_step)
 {
@@ -241,6 +277,8 @@ TEST(mistakes_are_named)
         { "'t', delay => '-1 s'", "22023", "field \"delay\": is not at least 0" },
         { "'t', delay => '200 years'", "22023", "field \"delay\"" },
         { "'t', timeout => '0'", "22023", "field \"timeout\": is not above 0" },
+        { "'t', run_timeout => '-1 s'", "22023", "field \"run_timeout\": is not at least 0" },
+        { "'t', run_timeout => '200 years'", "22023", "field \"run_timeout\"" },
         { "'t', delay => '1 s', run_at => now()", "22023", "field \"run_at\": is given together" },
         { "'t', expires_in => '1 s', expires_at => now()", "22023", "field \"expires_at\"" },
         { "'t', run_at => 'infinity'", "22023", "field \"run_at\": is not in the years" },

@@ -169,5 +169,117 @@ BEGIN
           CASE WHEN NOT has_table_privilege(session_user, 'pawl.inbox', 'INSERT') THEN session_user END);
 END $$;
 REVOKE ALL ON FUNCTION pawl.signal FROM PUBLIC;
+
+-- run_timeout: how long a call may take in all, from when it is first due.
+-- A function with one more argument is another function: the old one is dropped, and the new one is granted to the
+-- same roles.
+DO $$ BEGIN
+  PERFORM set_config('pawl_step.grants', coalesce((
+    SELECT string_agg(format('GRANT EXECUTE ON FUNCTION pawl.submit TO %s%s',
+                             CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END,
+                             CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' END), '; ')
+    FROM pg_proc p, aclexplode(p.proacl) a
+    WHERE p.oid = 'pawl.submit'::regproc AND a.grantee <> p.proowner), ''), true);
+END $$;
+DROP FUNCTION pawl.submit(text, text, json, text, text, text, integer, interval, timestamptz, integer, integer, jsonb,
+  interval, interval, timestamptz, interval, text, text, text, jsonb, text, bytea, boolean, boolean, text[]);
+CREATE FUNCTION pawl.submit(
+  type text, method text DEFAULT 'run', input json DEFAULT NULL, id text DEFAULT NULL, key text DEFAULT NULL,
+  queue text DEFAULT 'default', priority integer DEFAULT 0, delay interval DEFAULT NULL,
+  run_at timestamptz DEFAULT NULL, max_attempts integer DEFAULT 3, max_lost integer DEFAULT 5,
+  backoff jsonb DEFAULT NULL, timeout interval DEFAULT NULL, expires_in interval DEFAULT NULL,
+  expires_at timestamptz DEFAULT NULL, keep interval DEFAULT NULL, caller text DEFAULT NULL,
+  parent text DEFAULT NULL, traceparent text DEFAULT NULL, tags jsonb DEFAULT NULL, on_dead text DEFAULT 'skip',
+  input_bytes bytea DEFAULT NULL, notify boolean DEFAULT false, strict boolean DEFAULT false,
+  needs text[] DEFAULT NULL, run_timeout interval DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  now_us bigint := round(extract(epoch FROM clock_timestamp()) * 1000000);
+  lasts_us bigint;
+  options jsonb;
+  v pawl.inbox;
+BEGIN
+  IF submit.type IS NULL THEN
+    PERFORM pawl.refuse('type'::text, 'is missing'::text);
+  ELSIF submit.input IS NOT NULL AND submit.input_bytes IS NOT NULL THEN
+    PERFORM pawl.refuse('input_bytes'::text, 'is given together with "input"'::text);
+  ELSIF submit.delay <> interval '0' AND submit.run_at IS NOT NULL THEN
+    PERFORM pawl.refuse('run_at'::text, 'is given together with "delay"'::text);
+  ELSIF submit.expires_in IS NOT NULL AND submit.expires_at IS NOT NULL THEN
+    PERFORM pawl.refuse('expires_at'::text, 'is given together with "expires_in"'::text);
+  ELSIF submit.on_dead NOT IN ('skip', 'block') THEN
+    PERFORM pawl.refuse('on_dead'::text, 'is neither "skip" nor "block"'::text);
+  END IF;
+  PERFORM pawl.check_name(f.field::text, f.name::text) FROM (VALUES
+    ('type', submit.type), ('id', submit.id), ('method', submit.method), ('queue', submit.queue),
+    ('key', submit.key), ('caller', submit.caller), ('parent', submit.parent),
+    ('client', session_user::text)) f (field, name);
+  PERFORM pawl.check_number('priority'::text, submit.priority::numeric, (-1000)::numeric, 1000::numeric);
+  PERFORM pawl.check_number('max_attempts'::text, submit.max_attempts::numeric, 1::numeric, 1000::numeric);
+  PERFORM pawl.check_number('max_lost'::text, submit.max_lost::numeric, 1::numeric, 1000::numeric);
+  PERFORM pawl.check_trace(submit.traceparent);
+  v.created_at := now_us;
+  v.client := session_user;
+  v.id := coalesce(submit.id, pawl.new_id(now_us));
+  v.type := submit.type;
+  v.method := coalesce(submit.method, 'run');
+  v.key := submit.key;
+  v.queue := coalesce(submit.queue, 'default');
+  v.priority := coalesce(submit.priority, 0);
+  v.caller := submit.caller;
+  v.parent := submit.parent;
+  v.trace := submit.traceparent;
+  v.tags := pawl.check_tags(submit.tags);
+  v.form := CASE WHEN submit.input IS NOT NULL THEN 1 WHEN submit.input_bytes IS NOT NULL THEN 2 ELSE 0 END;
+  v.input := coalesce(convert_to(submit.input::text, 'UTF8'), submit.input_bytes);
+  IF octet_length(v.input) > 1048576 THEN
+    RAISE EXCEPTION USING ERRCODE = 'program_limit_exceeded',
+      MESSAGE = format('field "input": is %s bytes, limit 1048576', octet_length(v.input));
+  END IF;
+  -- What was asked for in so much time counts from here, not from when a node takes it over; 0 is no moment.
+  v.run_at := coalesce(
+    now_us + pawl.check_seconds('delay'::text, extract(epoch FROM submit.delay)::numeric, 0::numeric),
+    pawl.check_moment('run_at'::text, submit.run_at));
+  v.expires_at := coalesce(
+    now_us + pawl.check_seconds('expires_in'::text, extract(epoch FROM submit.expires_in)::numeric, 0::numeric),
+    nullif(pawl.check_moment('expires_at'::text, submit.expires_at), 0));
+  lasts_us := nullif(
+    pawl.check_seconds('run_timeout'::text, extract(epoch FROM submit.run_timeout)::numeric, 0::numeric), 0);
+  IF lasts_us IS NOT NULL AND NOT EXISTS (SELECT FROM pawl.migration m WHERE m.number = 11 AND m.finished <> 0) THEN
+    RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state', MESSAGE =
+      'field "run_timeout": every node must run this version first: run pawl migrate finish';
+  END IF;
+  options := jsonb_strip_nulls(jsonb_build_object(
+    'max_attempts', nullif(submit.max_attempts, 3), 'max_lost', nullif(submit.max_lost, 5),
+    'timeout_us', pawl.check_seconds('timeout'::text, extract(epoch FROM submit.timeout)::numeric, 1::numeric),
+    'keep_us', pawl.check_seconds('keep'::text, extract(epoch FROM submit.keep)::numeric, 0::numeric),
+    'on_dead', nullif(submit.on_dead, 'skip'), 'needs', pawl.check_needs(submit.needs),
+    'run_timeout_us', lasts_us,
+    'run_until_us', CASE WHEN lasts_us IS NOT NULL
+                         THEN least(greatest(coalesce(v.run_at, now_us), now_us) + lasts_us, 253402300799999999) END))
+    || pawl.check_backoff(submit.backoff);
+  IF options -> 'keep_us' = '0' THEN -- at once; 0 would be the setting's
+    options := options || '{"keep_us": 1}';
+  END IF;
+  v.options := nullif(options, '{}')::text;
+
+  IF submit.strict AND pawl.known(v) THEN
+    RETURN v.id;
+  END IF;
+  INSERT INTO pawl.inbox (id, type, method, key, queue, form, input, priority, created_at, run_at, expires_at,
+                          options, caller, client, parent, trace, tags)
+  VALUES (v.id, v.type, v.method, v.key, v.queue, v.form, v.input, v.priority, v.created_at, v.run_at,
+          v.expires_at, v.options, v.caller, v.client, v.parent, v.trace, v.tags);
+  IF submit.notify THEN
+    PERFORM pawl.hint_nodes();
+  END IF;
+  RETURN v.id;
+END $$;
+REVOKE ALL ON FUNCTION pawl.submit FROM PUBLIC;
+DO $$ BEGIN
+  IF current_setting('pawl_step.grants') <> '' THEN
+    EXECUTE current_setting('pawl_step.grants');
+  END IF;
+END $$;
 -- finish
 UPDATE pawl.meta SET value = greatest(value, 12) WHERE name = 'min_version';
