@@ -432,9 +432,7 @@ static int megabytes(struct pawl_call *c)
 TEST(a_pass_has_room_for_the_results_of_a_run)
 {
     struct pawl *p = steps_open(param, megabytes);
-    struct pawl_spec s = {
-        .id = "x", .type = "flow", .input = pawl_text("67"), .max_attempts = 1
-    };
+    struct pawl_spec s = { .id = "x", .type = "flow", .input = pawl_text("67"), .max_attempts = 1 };
     fixture_start(p, 1);
     fixture_submit_as(p, s);
     steps_complete(p, "x", "67000000");
