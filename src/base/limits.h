@@ -168,6 +168,9 @@
 #define STEPS_MAX 10000
 /* Results of all steps of one run: a pass has them in memory. */
 #define STEPS_LEN_MAX (64 << 20)
+/* What results of undos may come to beside them; one without a result always fits, so that a run
+ * can be undone that has all the results it may have. */
+#define UNDOS_LEN_MAX (16 << 20)
 /* The name of a step: with its number, and behind the id of its run, it is the id of a child. */
 #define STEP_NAME_LEN_MAX 100
 /* Names under which one run shows values, which are shown together; a further name is refused. */

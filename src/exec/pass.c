@@ -48,6 +48,7 @@ struct pass *pass_make(struct pawl_call *t, struct journal *taken)
     }
     p->journal = taken;
     arena_init(&p->answers, ANSWERS_LEN_MAX);
+    t->arena.max += STEPS_LEN_MAX; /* for results of steps, which its handler may use to the end */
     atomic_store(&t->pass, p);
     return p;
 }
@@ -105,6 +106,8 @@ enum pass_answer pass_over(struct pawl_call *t, enum pass_over how, struct bytes
         return PASS_VOID;
     p->over = how;
     p->error = arena_copy(&t->arena, utf8_cut(error, ERROR_LEN_MAX));
+    if (error.data && !p->error.data)
+        p->error = BYTES("an error; there was no memory for its text");
     return PASS_VOID;
 }
 

@@ -207,6 +207,18 @@ static enum pass_answer unstorable(struct pawl_call *t, struct workflow_step *st
     return failed(t, step, SAYS_ERROR, &why);
 }
 
+/* The result as it is stored, for the handler: that of this try, unless another pass stored its own
+ * before. False without memory. */
+static bool result_keep(struct pawl_call *t, const struct workflow_step *step,
+                        const struct pass_try *try, struct payload *out)
+{
+    struct bytes stored = step->result_out.bytes;
+    *out = (struct payload){ step->result_out.form, try->result.bytes };
+    if (!bytes_eq(stored, try->result.bytes))
+        out->bytes = arena_copy(&t->arena, stored);
+    return out->bytes.data || !stored.data;
+}
+
 static enum pass_answer succeeded(struct pawl_call *t, const struct pass_step *s,
                                   struct workflow_step *step, const struct pass_try *try,
                                   struct payload *out)
@@ -228,10 +240,9 @@ static enum pass_answer succeeded(struct pawl_call *t, const struct pass_step *s
     if (op.status != PAWL_OK)
         return unstorable(t, step, &op);
     CRASH_POINT("pass.step_stored");
-    struct workflow_row row = { .status = step->status,
-                                .error = step->error_out,
-                                .result = { step->result_out.form,
-                                            arena_copy(&t->arena, step->result_out.bytes) } };
+    struct workflow_row row = { .status = step->status, .error = step->error_out };
+    if (!result_keep(t, step, try, &row.result))
+        return pass_over(t, PASS_ERROR, BYTES("no memory for its steps"));
     return pass_known(t, &row, out);
 }
 

@@ -235,11 +235,15 @@ void workflow_say_ended(struct op *op, const struct feature_call *c, const char 
 MUST_USE enum pawl_status wait_step(struct ledger *d, struct run *r, struct step_row *s,
                                     const struct workflow_wait *w, bool *out_settled,
                                     struct pawl_err *err);
-/* The first child that a wait names and that is none of the run, nor of the n_made that the
- * operation makes (those without an id are none); absent: there is none. */
+/* The first name of a wait that is neither a child of the run nor the id of one of the n_made calls
+ * that the operation makes (without an id: no call); absent: all are. */
 MUST_USE enum pawl_status wait_unknown(struct ledger *d, const struct run *r,
                                        const struct workflow_wait *w, const struct call_spec *made,
                                        size_t n_made, struct bytes *out, struct pawl_err *err);
+/* How long the value is that would settle a wait for signals now; 0: there is none. */
+MUST_USE enum pawl_status wait_len(struct ledger *d, const struct run *r,
+                                   const struct workflow_wait *w, int64_t *out,
+                                   struct pawl_err *err);
 /* Children have ended: their parents count them, and go on if they wait for them. */
 MUST_USE enum pawl_status children_ended(struct ledger *d, const struct moved *v, size_t n,
                                          struct pawl_err *err);

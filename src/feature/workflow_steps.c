@@ -103,8 +103,6 @@ static bool allowed(struct plan *p, const struct workflow_step *s, const struct 
                                    (long long)r->next_no));
     if (s->kind != STEP_UNDO && r->steps >= STEPS_MAX)
         return refuse(p, PAWL_FULL, s, "the run has 10000 steps already; restart it");
-    if (r->bytes + (int64_t)s->result.bytes.len > STEPS_LEN_MAX)
-        return refuse(p, PAWL_FULL, s, "the results of the run would exceed 64 MiB; restart it");
     if (s->kind == STEP_UNDO && !p->q->undoing)
         return refuse(p, PAWL_STATE, s, "it is an undo, and the run does not undo");
     if (s->kind != STEP_UNDO && p->q->undoing)
@@ -279,6 +277,37 @@ static enum pawl_status plan_one(struct plan *p, size_t i, bool *out, struct paw
     return s->says == SAYS_CHILD  ? plan_child(p, i, row, out, err)
            : s->says == SAYS_WAIT ? plan_wait(p, i, out, err)
                                   : PAWL_OK;
+}
+
+/* Do the results of the operation fit? What a wait may be settled with is looked for only if all of
+ * it might not fit. An undo has room of its own, and always if it has no result: a run that is full
+ * can be undone. *out false: the operation is refused. */
+static enum pawl_status plan_room(struct plan *p, bool *out, struct pawl_err *err)
+{
+    struct run *r = p->r;
+    int64_t len = r->bytes, waits = 0;
+    enum pawl_status st = PAWL_OK;
+    for (size_t i = 0; i < p->q->n; i++)
+        waits += p->q->v[i].says == SAYS_WAIT;
+    bool near = len + MIN(waits, r->unread) * RESULT_LEN_MAX > STEPS_LEN_MAX;
+    for (size_t i = 0; i < p->q->n && st == PAWL_OK && *out; i++) {
+        const struct workflow_step *s = &p->q->v[i];
+        bool undo = s->kind == STEP_UNDO;
+        int64_t more = (int64_t)s->result.bytes.len;
+        if (p->row[i]->stored && step_ended(p->row[i]->status))
+            continue;
+        if (s->says == SAYS_WAIT)
+            st = near ? wait_len(p->d, r, &s->wait, &more, err) : PAWL_OK;
+        len += more;
+        if (undo && more > (int64_t)strlen("null") && len > STEPS_LEN_MAX + UNDOS_LEN_MAX)
+            *out = refuse(p, PAWL_FULL, s,
+                          "the results of the run and its undos would exceed 80 MiB; send it "
+                          "without a result");
+        else if (!undo && more && len > STEPS_LEN_MAX)
+            *out =
+                refuse(p, PAWL_FULL, s, "the results of the run would exceed 64 MiB; restart it");
+    }
+    return st;
 }
 
 /* The operation is refused: forget what was planned. */
@@ -655,6 +684,8 @@ static enum pawl_status decide(struct plan *p, struct pawl_err *err)
     enum pawl_status st = PAWL_OK;
     for (size_t i = 0; i < p->q->n && st == PAWL_OK && go; i++)
         st = plan_one(p, i, &go, err);
+    if (st == PAWL_OK && go)
+        st = plan_room(p, &go, err);
     if (st == PAWL_OK && go && p->q->n) {
         const struct step_row *last = p->row[p->q->n - 1];
         p->sends = !last->stored || !step_ended(last->status);

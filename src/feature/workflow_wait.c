@@ -67,6 +67,15 @@ static enum pawl_status signal_next(struct ledger *d, const struct run *r,
     return st;
 }
 
+enum pawl_status wait_len(struct ledger *d, const struct run *r, const struct workflow_wait *w,
+                          int64_t *out, struct pawl_err *err)
+{
+    struct signal s;
+    enum pawl_status st = signal_next(d, r, w, &s, err);
+    *out = st == PAWL_OK ? (int64_t)s.value.bytes.len : 0;
+    return st;
+}
+
 static enum pawl_status signal_use(struct ledger *d, struct run *r, const struct signal *s,
                                    const struct step_row *by, struct pawl_err *err)
 {

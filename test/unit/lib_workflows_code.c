@@ -402,6 +402,48 @@ TEST(a_step_never_gets_the_answer_of_another_one)
     pawl_close(p);
 }
 
+/* ---- Large results --------------------------------------------------------------------------- */
+
+/* A MB of digits. */
+static int megabyte(struct pawl_call *c, void *arg)
+{
+    static char digits[1000 * 1000];
+    (void)arg;
+    memset(digits, '7', sizeof digits);
+    atomic_fetch_add(&steps_told, 1);
+    return pawl_reply(c, (struct pawl_data){ PAWL_JSON, digits, sizeof digits });
+}
+
+/* As many of them as its input says. */
+static int megabytes(struct pawl_call *c)
+{
+    int64_t n = 0, len = 0;
+    pawl_input_int(c, &n);
+    for (int64_t i = 0; i < n; i++) {
+        struct pawl_data d;
+        if (pawl_step(c, &(struct pawl_step){ PAWL_STEP_INIT, .name = "mb", .run = megabyte }, &d))
+            return 0;
+        len += (int64_t)d.len;
+    }
+    return pawl_reply_int(c, len);
+}
+
+/* The results of one pass come to what a run may have, and to more. */
+TEST(a_pass_has_room_for_the_results_of_a_run)
+{
+    struct pawl *p = steps_open(param, megabytes);
+    struct pawl_spec s = { .id = "x", .type = "flow", .input = pawl_text("67"), .max_attempts = 1 };
+    fixture_start(p, 1);
+    fixture_submit_as(p, s);
+    steps_complete(p, "x", "67000000");
+    EQ_INT(atomic_load(&steps_told), 67);
+    s.id = "y";
+    s.input = pawl_text("68");
+    fixture_submit_as(p, s);
+    steps_end(p, "y", PAWL_FAILED, "the results of the run would exceed 64 MiB; restart it");
+    pawl_close(p);
+}
+
 /* ---- SQL ------------------------------------------------------------------------------------- */
 
 static int inserts(struct pawl_call *c, void *arg)
