@@ -82,10 +82,10 @@ static enum pawl_status call_quick(struct claiming *g, const struct led_call *it
 {
     const struct led_lane *lane;
     *out = true;
-    if (!g->q->max_any)
+    if (!g->q->max_any && !g->c->tx->gates_read)
         return PAWL_OK;
     enum pawl_status st = led_lane(g->c, it->now.lane, &lane, err);
-    *out = st == PAWL_OK && led_claim_quick(g->q, lane->names.type);
+    *out = st == PAWL_OK && !led_gated(g->c, lane) && led_claim_quick(g->q, lane->names.type);
     return st;
 }
 

@@ -551,35 +551,53 @@ void led_lanes_end(struct ledger *c)
 
 /* ---- Paused queues --------------------------------------------------------------------------- */
 
+enum sql_name led_paused_name(struct ledger *c, struct led_params *p)
+{
+    if (!c->tx->claims || c->reading)
+        return SQL_QUEUE_LOOK;
+    if (!c->db->one_writer)
+        led_text(p, bytes_of(c->schema));
+    return SQL_QUEUE_CLAIM;
+}
+
 enum pawl_status led_paused_take(struct ledger *c, const struct led_rows *r, struct pawl_err *err)
 {
     c->tx->n_paused = 0;
     c->tx->paused = arena_zalloc(&c->scratch, (size_t)r->n + 1, sizeof *c->tx->paused);
     if (!c->tx->paused)
         return err_no_memory(err, "paused queues");
+    c->tx->limits_rev = -1;
     for (int i = 0; i < r->n; i++) {
-        if (!led_get(r, i, 0).len)
+        bool named = led_get(r, i, 0).len, paused = led_get_int(r, i, 1);
+        if (named != paused || (!named && c->tx->limits_rev >= 0))
             return err_set(err, PAWL_BROKEN, "database: a paused queue has no name");
-        if (led_get_int(r, i, 1))
+        if (named)
             c->tx->paused[c->tx->n_paused++] = led_get(r, i, 0);
+        else
+            c->tx->limits_rev = led_get_int(r, i, 2);
     }
+    if (c->tx->limits_rev < 0)
+        return err_set(err, PAWL_BROKEN, "database: limits have no revision");
     c->tx->paused_read = true;
+    c->tx->gates_read = false;
     return PAWL_OK;
 }
 
-static enum pawl_status paused_read(struct ledger *c, struct pawl_err *err)
+enum pawl_status led_paused_read(struct ledger *c, struct pawl_err *err)
 {
     struct led_rows *r = NULL;
     if (c->tx->paused_read)
         return PAWL_OK;
-    enum pawl_status st = led_query(c, SQL_QUEUE_LIST, NULL, &r, err);
+    struct led_params p = { 0 };
+    enum sql_name name = led_paused_name(c, &p);
+    enum pawl_status st = led_query(c, name, &p, &r, err);
     return st == PAWL_OK ? led_paused_take(c, r, err) : st;
 }
 
 enum pawl_status led_lane_paused(struct ledger *c, int lane, bool *out, struct pawl_err *err)
 {
     const struct led_lane *l;
-    enum pawl_status st = paused_read(c, err);
+    enum pawl_status st = led_paused_read(c, err);
     *out = false;
     if (st != PAWL_OK || c->tx->n_paused == 0)
         return st;

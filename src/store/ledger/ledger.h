@@ -150,6 +150,8 @@ struct ledger {
     size_t n_features;
     unsigned watch;              /* the bits that any of them wants to hear of */
     const struct feature *flows; /* the one that has flows; NULL: none */
+    const struct feature *gates; /* the one that has gates; NULL: none */
+    void *gate_memory;           /* what the gates' feature remembers of its rules */
     struct led_lanes lanes;
     struct led_cursors cursors;
     bool keyed; /* the last claim found calls with keys */
