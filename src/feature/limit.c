@@ -6,8 +6,6 @@
  * operation may run twice; then it finds what it stored, and its first answer stands.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <string.h>
-
 #include "base/hook.h"
 #include "base/limits.h"
 #include "feature/limit_inside.h"
@@ -130,17 +128,12 @@ static enum pawl_status slots_shrink(struct change *g, struct slots *s, int64_t 
     return st;
 }
 
-static bool begins(struct bytes b, struct bytes prefix)
-{
-    return b.len >= prefix.len && memcmp(b.data, prefix.data, prefix.len) == 0;
-}
-
 static bool matches(const struct gated_lane *lane, struct bytes key, void *ctx)
 {
     const struct limit *l = ctx;
     return (!l->queue.data || bytes_eq(l->queue, lane->queue)) &&
            (!l->type.data || bytes_eq(l->type, lane->type)) &&
-           (!l->key_prefix.data || begins(key, l->key_prefix));
+           (!l->key_prefix.data || limit_has_key(l, key));
 }
 
 /* The slots of a new limit: the first ones have the calls that run already. */
@@ -321,6 +314,7 @@ const struct feature feature_limit = {
     .gates_read = limit_gates_read,
     .gates_free = limit_gates_free,
     .gated = limit_gated,
+    .gate_of = limit_gate_of,
     .gate_ask = limit_ask,
     .gate_took = limit_took,
 };

@@ -159,6 +159,24 @@ bool limit_gated(const void *memory, const struct gated_lane *lane)
     return false;
 }
 
+struct bytes limit_gate_of(const void *memory, struct arena *a, const struct gated_lane *lane,
+                           struct bytes key)
+{
+    const struct rules *all = memory;
+    struct bytes out = BYTES("");
+    /* By name, not by number: every handle that knows these rules writes the same text. */
+    for (size_t i = 0; i < all->n && out.data; i++) {
+        const struct rule *r = &all->v[i];
+        const struct limit *l = &r->limit;
+        if (!l->key_prefix.data || !limit_has_key(l, key) || !is_or_any(l->queue, lane->queue) ||
+            !is_or_any(l->type, lane->type))
+            continue;
+        out = bytes_of(arena_printf(a, "%.*s%s%lld", BYTES_ARG(out), out.len ? "," : "",
+                                    (long long)r->number));
+    }
+    return out;
+}
+
 /* ---- Slots and rates that a claim may use ---------------------------------------------------- */
 
 /* The rate of a rule in this transaction. */

@@ -5,6 +5,8 @@
  */
 #include "model/limit.h"
 
+#include <string.h>
+
 #include "base/limits.h"
 #include "base/text.h"
 #include "base/world.h"
@@ -78,6 +80,12 @@ bool limit_same(const struct limit *a, const struct limit *b)
 {
     return limit_same_calls(a, b) && a->max == b->max && a->rate == b->rate &&
            a->per_us == b->per_us && a->burst == b->burst;
+}
+
+bool limit_has_key(const struct limit *l, struct bytes key)
+{
+    return key.data && key.len >= l->key_prefix.len &&
+           memcmp(key.data, l->key_prefix.data, l->key_prefix.len) == 0;
 }
 
 /* ---- Rates ----------------------------------------------------------------------------------- */

@@ -28,6 +28,8 @@ MUST_USE enum pawl_status limit_read(struct arena *a, const struct json *object,
 MUST_USE enum pawl_status limit_settle(struct limit *l, struct pawl_err *err);
 /* Do they hold for the same calls, and do both have slots, or neither? */
 bool limit_same_calls(const struct limit *a, const struct limit *b);
+/* Does the key begin with its prefix? False for calls without a key. */
+bool limit_has_key(const struct limit *l, struct bytes key);
 /* Are they the same, name apart? */
 bool limit_same(const struct limit *a, const struct limit *b);
 

@@ -122,6 +122,10 @@ struct feature {
     void (*gates_free)(void *memory);
     /* Does a rule hold for the calls of this lane? */
     bool (*gated)(const void *memory, const struct gated_lane *lane);
+    /* The gate of calls with this key in this queue and of this type: what of the rules that hold
+     * for keys holds for them. Empty: nothing does; absent without memory. */
+    struct bytes (*gate_of)(const void *memory, struct arena *a, const struct gated_lane *lane,
+                            struct bytes key);
     /* A claim wants up to p->n calls of p->lane, for which a rule holds: how many may it take? It
      * takes them under the locks that this takes; none of these is waited for. */
     enum pawl_status (*gate_ask)(struct ledger *d, void *memory, struct gate_pass *p,

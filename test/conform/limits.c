@@ -335,3 +335,69 @@ CASE(a_retry_alone_has_a_slot_too)
     EQ_INT(taken(b, 10, &t), 1);
     EQ_INT(row(b, "x").running, 2);
 }
+
+/* ---- Keys ------------------------------------------------------------------------------------ */
+
+static void accept_keys(struct conform_fixture *b, const char *prefix, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const char *id = arena_printf(&b->a, "%s%d", prefix, i);
+        accept_spec(b, keyed(id, id));
+    }
+}
+
+CASE(a_prefix_holds_for_keys_that_begin_with_it)
+{
+    with_features(b);
+    put(b, "p", "{\"key_prefix\":\"acme-\",\"max\":2}");
+    accept_keys(b, "acme-", 4);
+    accept_keys(b, "other-", 3);
+    accept_one(b, "none");
+    struct claim q = claim_as(b, want(b, 20));
+    EQ_STR(ids_of(b, &q), "other-0 other-1 other-2 none acme-0 acme-1");
+    EQ_INT(row(b, "p").running, 2);
+    finish_ok(b, q.token, "acme-0", "1");
+    q = claim_as(b, want(b, 20));
+    EQ_STR(ids_of(b, &q), "acme-2");
+}
+
+CASE(a_prefix_binds_what_waits_already)
+{
+    with_features(b);
+    accept_keys(b, "acme-", 30);
+    accept_keys(b, "other-", 2);
+    put(b, "p", "{\"key_prefix\":\"acme-\",\"max\":3}");
+    struct claim q = claim_as(b, want(b, 20));
+    size_t n = q.n;
+    for (int i = 0; i < 5 && q.more; i++, n += q.n)
+        q = claim_as(b, want(b, 20));
+    EQ_INT(n, 5);
+    EQ_INT(row(b, "p").running, 3);
+    EQ_INT(queue_of(b, "default").pending, 27);
+}
+
+CASE(a_prefix_that_is_gone_binds_nothing)
+{
+    struct token t;
+    with_features(b);
+    put(b, "p", "{\"key_prefix\":\"acme-\",\"max\":1}");
+    accept_keys(b, "acme-", 10);
+    EQ_INT(taken(b, 20, &t), 1);
+    OK(removed(b, "p"), &b->op.err);
+    size_t n = 1;
+    for (int i = 0; i < 5; i++)
+        n += taken(b, 20, &t);
+    EQ_INT(n, 10);
+}
+
+CASE(a_prefix_counts_what_runs_already)
+{
+    struct token one, two;
+    with_features(b);
+    accept_keys(b, "acme-", 5);
+    accept_keys(b, "other-", 5);
+    EQ_INT(taken(b, 8, &one), 8);
+    put(b, "p", "{\"key_prefix\":\"acme-\",\"max\":3}");
+    EQ_INT(row(b, "p").running, 5);
+    EQ_INT(taken(b, 8, &two), 2);
+}

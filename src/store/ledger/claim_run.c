@@ -154,10 +154,15 @@ enum pawl_status led_claim_candidate(struct claiming *g, struct led_call *it, bo
         it->skipped = g->passed = true;
         return PAWL_OK;
     }
+    bool regated = false;
     if (k)
         st = head_check(k, it, err);
-    if (st != PAWL_OK)
+    if (st == PAWL_OK)
+        st = led_claim_regate(g, it, &regated, err);
+    if (st != PAWL_OK || regated) {
+        *progress = *progress || (regated && !it->skipped);
         return st;
+    }
     *progress = true;
     if (!g->passed) /* else the next claim has to find again what this one passed over */
         led_cursor_raise(g->c, it->now.lane * 2 + retry_alone, -it->now.priority, it->now.run_at_us,

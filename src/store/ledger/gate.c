@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/hook.h"
+#include "base/limits.h"
 #include "store/ledger/claim.h"
 
 enum pawl_status led_gates_read(struct ledger *c, bool *out, struct pawl_err *err)
@@ -25,13 +26,31 @@ enum pawl_status led_gates_read(struct ledger *c, bool *out, struct pawl_err *er
 
 static struct gated_lane gated_lane(const struct led_lane *lane)
 {
-    return (struct gated_lane){ lane->names.queue, lane->names.type, lane->gate };
+    return (struct gated_lane){ lane->names.queue, lane->names.type, lane->names.gate };
 }
 
 bool led_gated(const struct ledger *c, const struct led_lane *lane)
 {
     struct gated_lane g = gated_lane(lane);
     return c->tx->gates_read && c->gates->gated(c->gate_memory, &g);
+}
+
+/* The gate that the rules want for a call. */
+static struct bytes gate_of(struct ledger *c, const struct led_lane_names *names, struct bytes key)
+{
+    struct gated_lane g = { names->queue, names->type, BYTES_NONE };
+    return key.data ? c->gates->gate_of(c->gate_memory, &c->scratch, &g, key) : BYTES("");
+}
+
+enum pawl_status led_lane_names(struct ledger *c, const struct call_spec *s,
+                                struct led_lane_names *out, struct pawl_err *err)
+{
+    bool any = false;
+    *out = (struct led_lane_names){ s->queue, s->type, s->needs, s->n_needs, BYTES("") };
+    enum pawl_status st = s->key.data ? led_gates_read(c, &any, err) : PAWL_OK;
+    if (st == PAWL_OK && any)
+        out->gate = gate_of(c, out, s->key);
+    return st == PAWL_OK && !out->gate.data ? err_no_memory(err, "a lane") : st;
 }
 
 void led_gates_end(struct ledger *c)
@@ -66,6 +85,37 @@ static enum pawl_status shut(struct ledger *c, int64_t track, struct pawl_err *e
     }
     tx->shut[tx->n_shut++] = track;
     return PAWL_OK;
+}
+
+enum pawl_status led_claim_regate(struct claiming *g, struct led_call *it, bool *out,
+                                  struct pawl_err *err)
+{
+    struct ledger *c = g->c;
+    const struct led_lane *lane;
+    struct led_stand to = it->now;
+    *out = false;
+    if (!c->tx->gates_read)
+        return PAWL_OK;
+    enum pawl_status st = led_lane(c, it->now.lane, &lane, err);
+    if (st != PAWL_OK)
+        return st;
+    struct led_lane_names names = lane->names; /* their bytes stay when lanes move */
+    names.gate = gate_of(c, &names, it->spec.key);
+    if (!names.gate.data)
+        return err_no_memory(err, "a lane");
+    if (bytes_eq(names.gate, lane->names.gate))
+        return PAWL_OK;
+    *out = true;
+    st = led_lane_for(c, &names, &to.lane, err);
+    if (st != PAWL_OK || !to.lane) { /* as many lanes as there may be: it waits for one */
+        it->skipped = g->passed = true;
+        return st;
+    }
+    it->own_lane = to.lane;
+    it->moved = true;
+    if (++g->regated == CLAIM_MAX)
+        g->complete = g->q->more = true;
+    return led_put(c, it, to, 0, err);
 }
 
 /* How many calls the claim may still take from this pair. */
@@ -104,7 +154,7 @@ enum pawl_status led_claim_gated(struct claiming *g, const struct pair *p, struc
     CHECK(st != PAWL_OK || n <= pass.n);
     for (size_t i = 0; st == PAWL_OK && i < n; i++) {
         seqs[i] = g->held[before + i].seq;
-        g->held[before + i].marks = WATCH_LIMIT;
+        g->held[before + i].marks = g->taken[before + i]->now.marks = WATCH_LIMIT;
     }
     if (st == PAWL_OK && n)
         st = c->gates->gate_took(c, &pass, seqs, n, err);
