@@ -220,6 +220,30 @@ static enum pawl_status rule_change(struct change *g, struct pawl_err *err)
     return s.kept < l->max ? slots_grow(g, &s, l->max, err) : slots_shrink(g, &s, l->max, err);
 }
 
+/* How many prefixes, with that of the change, does this one begin with? */
+static int chain(const struct change *g, struct bytes prefix)
+{
+    int n = limit_has_key(g->q->limit, prefix);
+    for (size_t i = 0; i < g->n_rules; i++)
+        n += &g->rules[i] != g->former && g->rules[i].limit.key_prefix.data &&
+             limit_has_key(&g->rules[i].limit, prefix);
+    return n;
+}
+
+/* Would a key have more rules than the name of a lane has room for? */
+static bool too_many_prefixes(const struct change *g)
+{
+    const struct limit *l = g->q->limit;
+    if (!l->key_prefix.data)
+        return false;
+    bool many = chain(g, l->key_prefix) > LIMIT_PREFIXES_MAX;
+    for (size_t i = 0; i < g->n_rules && !many; i++)
+        many = g->rules[i].limit.key_prefix.data &&
+               limit_has_key(l, g->rules[i].limit.key_prefix) &&
+               chain(g, g->rules[i].limit.key_prefix) > LIMIT_PREFIXES_MAX;
+    return many;
+}
+
 static enum pawl_status put(struct change *g, struct pawl_err *err)
 {
     const struct limit *l = g->q->limit;
@@ -235,6 +259,8 @@ static enum pawl_status put(struct change *g, struct pawl_err *err)
     g->q->created = g->q->changed = false;
     if (!g->former && g->n_rules >= LIMITS_MAX)
         return refuse(g, PAWL_FULL, ": there are as many limits as there may be");
+    if (too_many_prefixes(g))
+        return refuse(g, PAWL_FULL, ": a key would have more limits by prefix than it may have");
     st = raise(g, err);
     g->q->created = !g->former;
     g->q->changed = true;
@@ -315,6 +341,7 @@ const struct feature feature_limit = {
     .gates_free = limit_gates_free,
     .gated = limit_gated,
     .gate_of = limit_gate_of,
+    .gate_shut = limit_shut,
     .gate_ask = limit_ask,
     .gate_took = limit_took,
 };

@@ -185,8 +185,15 @@ struct bucket {
     int64_t number, used_ns;
     bool locked;
 };
+/* What a reader found of a rule. */
+struct seen {
+    struct seen *next;
+    int64_t number;
+    bool shut;
+};
 struct memory {
     struct bucket *buckets;
+    struct seen *seen;
 };
 
 /* What a pass has of one rule. */
@@ -297,6 +304,64 @@ enum pawl_status limit_ask(struct ledger *d, void *memory, struct gate_pass *p,
     p->of = some;
     return st;
 }
+
+/* ---- For readers ----------------------------------------------------------------------------- */
+
+/* Has the rule no slot left, or no token? */
+static enum pawl_status rule_shut(struct ledger *d, const struct rule *r, bool *out,
+                                  struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    struct led_rows *rows;
+    int64_t next_us;
+    enum pawl_status st = PAWL_OK;
+    *out = false;
+    led_int(&p, r->number);
+    if (r->limit.max)
+        st = feature_query(d, SQL_SLOT_ANY, &p, &rows, err);
+    *out = st == PAWL_OK && r->limit.max && rows->n == 0;
+    if (st != PAWL_OK || *out || !r->limit.rate)
+        return st;
+    st = feature_query(d, SQL_BUCKET_ANY, &p, &rows, err);
+    *out = st == PAWL_OK && rows->n &&
+           limit_tokens(&r->limit, led_get_int(rows, 0, 0), feature_now(d), &next_us) == 0;
+    return st;
+}
+
+/* A page of calls has few lanes: each rule is looked at once. */
+static enum pawl_status rule_seen(struct ledger *d, const struct rule *r, bool *out,
+                                  struct pawl_err *err)
+{
+    struct memory *m = feature_memory(d, &feature_limit, sizeof *m);
+    struct seen *s = m ? m->seen : NULL;
+    while (s && s->number != r->number)
+        s = s->next;
+    if (s) {
+        *out = s->shut;
+        return PAWL_OK;
+    }
+    s = m ? arena_alloc(feature_arena(d), sizeof *s) : NULL;
+    if (!s)
+        return err_no_memory(err, "limits");
+    enum pawl_status st = rule_shut(d, r, out, err);
+    *s = (struct seen){ m->seen, r->number, *out };
+    m->seen = s;
+    return st;
+}
+
+enum pawl_status limit_shut(struct ledger *d, const void *memory, const struct gated_lane *lane,
+                            bool *out, struct pawl_err *err)
+{
+    const struct rules *all = memory;
+    enum pawl_status st = PAWL_OK;
+    *out = false;
+    for (size_t i = 0; i < all->n && st == PAWL_OK && !*out; i++)
+        if (rule_holds(&all->v[i], lane))
+            st = rule_seen(d, &all->v[i], out, err);
+    return st;
+}
+
+/* ---- What a claim took ----------------------------------------------------------------------- */
 
 #define I(x) ((union feature_value){ .i = (x) })
 

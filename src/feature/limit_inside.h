@@ -38,6 +38,8 @@ void limit_gates_free(void *memory);
 bool limit_gated(const void *memory, const struct gated_lane *lane);
 struct bytes limit_gate_of(const void *memory, struct arena *a, const struct gated_lane *lane,
                            struct bytes key);
+enum pawl_status limit_shut(struct ledger *d, const void *memory, const struct gated_lane *lane,
+                            bool *out, struct pawl_err *err);
 enum pawl_status limit_ask(struct ledger *d, void *memory, struct gate_pass *p,
                            struct pawl_err *err);
 enum pawl_status limit_took(struct ledger *d, const struct gate_pass *p, const int64_t *seqs,

@@ -126,6 +126,9 @@ struct feature {
      * for keys holds for them. Empty: nothing does; absent without memory. */
     struct bytes (*gate_of)(const void *memory, struct arena *a, const struct gated_lane *lane,
                             struct bytes key);
+    /* For readers: may no call of this lane, for which a rule holds, begin now? */
+    enum pawl_status (*gate_shut)(struct ledger *d, const void *memory,
+                                  const struct gated_lane *lane, bool *out, struct pawl_err *err);
     /* A claim wants up to p->n calls of p->lane, for which a rule holds: how many may it take? It
      * takes them under the locks that this takes; none of these is waited for. */
     enum pawl_status (*gate_ask)(struct ledger *d, void *memory, struct gate_pass *p,

@@ -99,6 +99,25 @@ CASE(a_claim_takes_no_more_than_the_limit)
     EQ_INT(slots(b), 3);
 }
 
+CASE(a_call_that_waits_for_a_limit_says_so)
+{
+    struct token t;
+    put(b, "one", "{\"type\":\"t\",\"max\":1}");
+    accept_n(b, "c", 2);
+    EQ_INT(get(b, "c1").waiting_for, WAIT_WORKER);
+    EQ_INT(taken(b, 10, &t), 1);
+    EQ_INT(get(b, "c1").waiting_for, WAIT_LIMIT);
+    finish_ok(b, t, "c0", "1");
+    EQ_INT(get(b, "c1").waiting_for, WAIT_WORKER);
+    put(b, "rate", "{\"type\":\"t\",\"rate\":1,\"per\":10}");
+    EQ_INT(taken(b, 10, &t), 1);
+    accept_one(b, "d");
+    finish_ok(b, t, "c1", "1");
+    EQ_INT(get(b, "d").waiting_for, WAIT_LIMIT);
+    advance(b, 10 * SEC_US);
+    EQ_INT(get(b, "d").waiting_for, WAIT_WORKER);
+}
+
 CASE(other_calls_are_not_held_up)
 {
     struct token t;

@@ -691,6 +691,9 @@ MUST_USE enum pawl_status led_features_keep(struct ledger *c, const int64_t *seq
 MUST_USE enum pawl_status led_gates_read(struct ledger *c, bool *out, struct pawl_err *err);
 /* Does one of them hold for this lane? After led_gates_read(). */
 bool led_gated(const struct ledger *c, const struct led_lane *lane);
+/* For readers: is the call in a lane from which none may begin now? */
+MUST_USE enum pawl_status led_gate_closed(struct ledger *c, int lane, bool *out,
+                                          struct pawl_err *err);
 /* Does the transaction take no more calls from this track? */
 bool led_gate_shut(const struct ledger *c, int64_t track);
 /* Free what the handle remembers of the rules. */

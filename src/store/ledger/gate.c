@@ -60,6 +60,20 @@ void led_gates_end(struct ledger *c)
     c->gate_memory = NULL;
 }
 
+enum pawl_status led_gate_closed(struct ledger *c, int lane, bool *out, struct pawl_err *err)
+{
+    const struct led_lane *it = NULL;
+    bool any = false;
+    *out = false;
+    enum pawl_status st = led_gates_read(c, &any, err);
+    if (st == PAWL_OK && any)
+        st = led_lane_try(c, lane, &it, err);
+    if (st != PAWL_OK || !it || !led_gated(c, it))
+        return st;
+    struct gated_lane g = gated_lane(it);
+    return c->gates->gate_shut(c, c->gate_memory, &g, out, err);
+}
+
 /* ---- Claims ---------------------------------------------------------------------------------- */
 
 bool led_gate_shut(const struct ledger *c, int64_t track)
