@@ -52,10 +52,15 @@ each SELECT s.number, s.no, s.seq, s.surplus,
 FROM pawl.slot s WHERE s.seq = $1:int[] FOR UPDATE;
 
 -- name: slot_surplus
--- in:   number, max int
+-- in:   number
 -- out:  no
--- why:  One that another transaction has locked is about to go.
-SELECT no FROM pawl.slot WHERE number = $1:int AND surplus = 1 LIMIT $2:int FOR UPDATE SKIP LOCKED;
+-- why:  One that another transaction has locked is about to go, but only if that transaction commits.
+SELECT no FROM pawl.slot WHERE number = $1:int AND surplus = 1 ORDER BY no LIMIT 1 FOR UPDATE;
+
+-- name: slot_surplus_any
+-- in:   number
+-- out:  no
+SELECT no FROM pawl.slot WHERE number = $1:int AND surplus = 1 LIMIT 1;
 
 -- name: slot_leave
 -- in:   number int[], no int[]

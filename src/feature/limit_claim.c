@@ -410,17 +410,31 @@ static enum pawl_status slot_change(struct ledger *d, enum sql_name name, int64_
     return feature_row(d, name, "ii", v, FEATURE_EXACT, err);
 }
 
+/* Other calls that leave have locked all surplus rows; how often to look again. */
+#define TAKE_OVER_TRIES 10
+
 /* The limit has more rows than it allows: this one, which is not surplus, goes instead of one that
- * is. False: another transaction has locked those, because they go now. */
+ * is. A surplus row that another transaction has locked is waited for: should that transaction be
+ * undone, its call still runs. */
 static enum pawl_status take_over(struct ledger *d, int64_t number, bool *out, struct pawl_err *err)
 {
     struct led_params p = { 0 };
     struct led_rows *r;
+    enum pawl_status st = PAWL_OK;
+    bool any = true;
+    *out = false;
     led_int(&p, number);
-    led_int(&p, 1);
-    enum pawl_status st = feature_query(d, SQL_SLOT_SURPLUS, &p, &r, err);
-    *out = st == PAWL_OK && r->n;
-    return *out ? slot_change(d, SQL_SLOT_KEEP, number, led_get_int(r, 0, 0), err) : st;
+    for (int i = 0; i < TAKE_OVER_TRIES && st == PAWL_OK && any && !*out; i++) {
+        st = feature_query(d, SQL_SLOT_SURPLUS, &p, &r, err);
+        *out = st == PAWL_OK && r->n;
+        if (*out)
+            return slot_change(d, SQL_SLOT_KEEP, number, led_get_int(r, 0, 0), err);
+        /* The row that was waited for is gone: are there others? */
+        if (st == PAWL_OK)
+            st = feature_query(d, SQL_SLOT_SURPLUS_ANY, &p, &r, err);
+        any = st == PAWL_OK && r->n;
+    }
+    return st == PAWL_OK && any ? feature_again(d, "a limit", err) : st;
 }
 
 /* Surplus rows go first: then those that are left are of calls that stay. */

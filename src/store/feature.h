@@ -213,6 +213,8 @@ MUST_USE enum pawl_status feature_row(struct ledger *d, enum sql_name name, cons
                                       const union feature_value *v, enum feature_count count,
                                       struct pawl_err *err);
 
+/* Another transaction changed `what` first: the whole group is repeated. Returns BUSY. */
+enum pawl_status feature_again(struct ledger *d, const char *what, struct pawl_err *err);
 /* Calls may be due now that were not before: tell it with the answer of the operation that is being
  * decided, or that moved calls. */
 void feature_brings(struct ledger *d);

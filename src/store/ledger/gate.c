@@ -180,6 +180,11 @@ enum pawl_status led_claim_gated(struct claiming *g, const struct pair *p, struc
 
 /* ---- For the feature ------------------------------------------------------------------------- */
 
+enum pawl_status feature_again(struct ledger *d, const char *what, struct pawl_err *err)
+{
+    return led_again(d, what, err);
+}
+
 void feature_brings(struct ledger *d)
 {
     CHECK(d->tx->telling);
