@@ -81,6 +81,7 @@ static size_t own_table(const char *schema, const char *sql, const char **out)
         "hint",    "id",        "inbox",   "key",     "lane",   "lease",    "line",
         "meta",    "migration", "node",    "number",  "object", "outcome",  "queue",
         "ready",   "tag",       "version", "reserve", "tick",   "schedule",
+        "limits",  "slot",      "bucket",
     };
     size_t len = strlen(schema);
     for (const char *at = sql; *at;) {
