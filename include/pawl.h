@@ -251,6 +251,8 @@ struct pawl_options {
     int64_t pool_lifetime_us; /* an older connection to a server is replaced between two uses; 30
                                  minutes */
     int64_t cron_runs_us;     /* how long what came of the ticks of schedules is kept; 30 days */
+    bool pin_versions;        /* a run that begins here is for handlers of the same version alone
+                                 (pawl_module_version); else any version goes on with it */
 };
 #define PAWL_OPTIONS_INIT .size = sizeof(struct pawl_options)
 
@@ -703,14 +705,15 @@ PAWL_API int pawl_set_state_int(struct pawl_call *c, int64_t n);
 PAWL_API int pawl_delete_state(struct pawl_call *c);
 
 /* Send a call, which is accepted in the same commit as the completion of this one, or not at all.
- * Its id defaults to {id}.{n}; its parent is this call. */
+ * Its id defaults to {id}.{n}, inside a step to {id}.NAME.{n}; its parent is this call. */
 PAWL_API PAWL_MUST_USE enum pawl_status pawl_send(struct pawl_call *c, const struct pawl_spec *spec,
                                                   struct pawl_err *err);
 /* The id of the n-th call sent so far, from 0; NULL beyond the last. */
 PAWL_API const char *pawl_sent_id(const struct pawl_call *c, size_t n);
 
-/* Submit a call from inside a handler and wait for its end. Its id defaults to {id}.ask.{n}, so
- * that a handler which runs again gets the same answer. *out lives until the attempt ends.
+/* Submit a call from inside a handler and wait for its end. Its id defaults to {id}.ask.{n},
+ * inside a step to {id}.NAME.ask.{n}, so that a handler or step which runs again gets the same
+ * answer. *out lives until the attempt ends.
  * PAWL_STATE: the attempt holds a transaction (pawl_sql); or it asks for its own key, or for a key
  * that a call which waits for it holds. That would wait for ever, and is refused at once, with the
  * calls named. */
@@ -838,7 +841,8 @@ PAWL_API PAWL_MUST_USE int pawl_step_now(struct pawl_call *c, int64_t *out_us);
 PAWL_API PAWL_MUST_USE int pawl_step_random(struct pawl_call *c, uint64_t *out);
 PAWL_API PAWL_MUST_USE int pawl_step_uuid(struct pawl_call *c, char out[37]);
 
-/* Show a value to others while the run goes on. Stored with the next new step, or with the end. */
+/* Show a value to others while the run goes on. Stored with the next new step, or with the end. A
+ * run shows at most 1,000 values, 1 MiB each and 64 MiB in all; with more it fails for good. */
 PAWL_API int pawl_publish(struct pawl_call *c, const char *name, struct pawl_data value);
 /* For a change of the code of runs that go on: true in a run that came here first in code that has
  * the change, false in one that came past here before. */
@@ -848,8 +852,10 @@ PAWL_API bool pawl_patched(struct pawl_call *c, const char *change);
  * published values stay. */
 PAWL_API PAWL_MUST_USE int pawl_restart(struct pawl_call *c, struct pawl_data input);
 
-/* Name the version of the handlers that the module registers after this; a run remembers with which
- * one it began. */
+/* Name the version of the handlers that the module registers after this: 1 to 50 letters, digits,
+ * "_", "-", "." and ":". A run remembers with which one it began, and with pin_versions (struct
+ * pawl_options) stays with it. The handlers of one type have one version, or pawl_start() refuses
+ * (INVALID). */
 PAWL_API enum pawl_status pawl_module_version(struct pawl_module *m, const char *version);
 
 /* Send a run a signal. The same key (may be NULL) is one signal. NOT_FOUND; GONE; STATE: it has

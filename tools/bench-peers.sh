@@ -24,7 +24,7 @@ build=$(cd "${1:?usage: bench-peers.sh BUILD_DIR RESULTS}" && pwd)
 results=${2:?usage: bench-peers.sh BUILD_DIR RESULTS}
 rounds=${ROUNDS:-3}
 peers=${PEERS:-pawl pawl-sqlite graphile-worker pg-boss bullmq dbos restate}
-rows=${BENCH_GROUPS:-enqueue drain latency http hot keys backlog held light cost}
+rows=${BENCH_GROUPS:-enqueue drain latency http hot keys backlog held light cost workflows}
 packages=$build/bench-peers
 begun=$(date +%s)
 server='' redis='' program='' scratch=''

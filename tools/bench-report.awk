@@ -51,6 +51,8 @@ BEGIN {
     row_name("light_backlog_p99", "light queue beside a full one, p99", "light", "beside a full queue")
     row_name("light_priority_p99", "light queue beside a full one, by priority, p99", "light", "the same, by priority")
     row_name("light_unserved_p99", "light queue beside calls nobody serves, p99", "light", "beside unserved calls")
+    row_name("flow10", "steps of 10-step workflows, 64 at a time", "workflows", "10 steps: steps")
+    row_name("flow1", "1-step workflows, 64 at a time", "workflows", "1 step")
     row_name("cpu_per_call", "CPU a call", "cost", "CPU")
     row_name("wal_per_call", "WAL a call", "cost", "WAL")
     row_name("statements_per_call", "statements a call", "cost", "statements")
@@ -81,6 +83,10 @@ BEGIN {
     goal("held_after", "rows", "held_before", ">=", 0.95, "a held snapshot beside none")
     goal("light_backlog_p99", "rows", "light_idle_p99", "<=", 2, "light queue's p99 beside a full queue")
     goal("light_unserved_p99", "rows", "light_idle_p99", "<=", 2, "light queue's p99 beside unserved calls")
+    goal("flow10", "ratio", "dbos", ">=", 20, "steps of workflows beside DBOS")
+    goal("flow10", "ratio", "restate", ">=", 5, "steps of workflows beside Restate")
+    goal("flow10", "rate", "pawl-sqlite", ">=", 5000, "steps of workflows on SQLite, 16 slots")
+    goal("flow1", "ratio", "dbos", ">=", 20, "1-step workflows beside DBOS")
 }
 
 $1 == 0 && $2 == "about" { about[$3] = $4; next }
@@ -180,6 +186,8 @@ function times(x) {
 function measured(g) {
     if (goal_kind[g] == "value")
         return median(goal_row[g], "pawl")
+    if (goal_kind[g] == "rate")
+        return median(goal_row[g], goal_other[g])
     if (goal_kind[g] == "best")
         return best_ratio(goal_row[g])
     if (goal_kind[g] == "rows")
@@ -195,14 +203,14 @@ function verdict(x, sign, bound) {
     return "**not met**"
 }
 
-function print_goals(g, x, is_value) {
+function print_goals(g, x, unit) {
     print "| goal | | bound | |"
     print "|---|---|---|---|"
     for (g = 1; g <= goals; g++) {
         x = measured(g)
-        is_value = goal_kind[g] == "value"
-        print "| " goal_text[g] " | " (is_value ? figure(x, "us") : times(x)) " | " goal_sign[g] \
-            " " (is_value ? figure(goal_bound[g], "us") : goal_bound[g]) " | " \
+        unit = goal_kind[g] == "value" ? "us" : goal_kind[g] == "rate" ? "1/s" : ""
+        print "| " goal_text[g] " | " (unit ? figure(x, unit) : times(x)) " | " goal_sign[g] \
+            " " (unit ? figure(goal_bound[g], unit) : goal_bound[g]) " | " \
             verdict(x, goal_sign[g], goal_bound[g]) " |"
     }
     print ""
@@ -368,6 +376,7 @@ function print_pictures(i) {
     plot("keys", "64 callers on keys (more is better)", "calls a second")
     plot("backlog", "Drain rate by how many wait (more is better)", "calls a second")
     plot("held", "Beside a held snapshot (more is better)", "calls a second")
+    plot("workflows", "Workflows of steps that do nothing (more is better)", "a second")
     plot("light", "The light queue, p99 (less is better)", "microseconds")
     for (i = 1; i <= picture_count; i++)
         print "![" picture_title[pictures[i]] "](plots/" pictures[i] ".svg)"

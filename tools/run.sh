@@ -1,5 +1,6 @@
 #!/bin/sh
-# run.sh BUILD_DIR - serve the samples on an SQLite database in ./run, and print what to try.
+# run.sh BUILD_DIR - serve the samples on an SQLite database in ./run, and print what to try. The server's process id is
+# in run/pawl.pid.
 #
 # PAWL_LISTEN, PAWL_DB and the other settings are taken from the environment where they are set. Ctrl-C or SIGTERM stops
 # the server, which lets running calls end first.
@@ -18,6 +19,7 @@ trap 'rm -f "$out"' EXIT
 # shellcheck disable=SC2086
 "$build/pawl" serve --db "${PAWL_DB:-sqlite:run/pawl.db}" $modules >"$out" &
 pid=$!
+echo $pid >run/pawl.pid
 # The terminal sends Ctrl-C to the server as well; a second signal would end its graceful stop.
 trap : INT
 trap 'kill $pid 2>/dev/null' TERM HUP

@@ -8,8 +8,9 @@
 # when some were). All programs share one server of each kind, which is started by the first case that needs it
 # (test/lib/db_share.c) and ends with the run. The programs run side by side, and together JOBS=N cases at a time: by
 # default twice the number of processors, since most cases mostly wait; so only the end of the whole run has a processor
-# without work. CASES="name glob..." selects cases in every program; TIMES=30 shows the 30 longest cases at the end;
-# PAWL_ENGINES names the engines to run on, and SERVERS the suites that then run on PostgreSQL and MariaDB as well.
+# without work. CASES="name glob..." selects cases in every program, and whole scripts of `house`: 'workflows/*' is
+# test/house/workflows.sh. TIMES=30 shows the 30 longest cases at the end; PAWL_ENGINES names the engines to run on, and
+# SERVERS the suites that then run on PostgreSQL and MariaDB as well.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -u
@@ -118,6 +119,23 @@ run()
     cat "$log/$name.report"
 }
 
+# A house script runs as a whole: when the part of a glob before its first "/" matches the script's name, or without
+# CASES.
+selected()
+{
+    [ -n "${CASES:-}" ] || return 0
+    set -f
+    wanted=1
+    for glob in $CASES; do
+        # shellcheck disable=SC2254
+        case $1 in
+        ${glob%%/*}) wanted=0 ;;
+        esac
+    done
+    set +f
+    return "$wanted"
+}
+
 : >"$log/counts"
 # program SUITE [SLOTS]: SLOTS is the file with which programs share the number of cases that run at a time; chaos and
 # torture, which mostly wait, have their own.
@@ -138,7 +156,8 @@ program()
         case $suite in
         house)
             for script in $(tools/sources.sh scripts test/house); do
-                run house "$(basename "$script" .sh)" timeout 300 sh "$script"
+                name=$(basename "$script" .sh)
+                ! selected "$name" || run house "$name" timeout 300 sh "$script"
             done
             ;;
         chaos | torture) program "$suite" ;;

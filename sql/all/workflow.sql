@@ -19,6 +19,20 @@ each SELECT seq, rev, generation, version, next_no, steps, bytes, waits, wait_si
        pass, wait_at, form, input
 FROM pawl.workflow WHERE seq = $1:int[];
 
+-- name: workflow_journal
+-- in:   seq bigint, from no bigint, max bytes bigint, max steps bigint, known rev bigint
+-- out:  as workflow_lock, then the columns of step_find but the first: a row for each step, or one whose no is null.
+--       Without steps when there may be more than the maxima allow, or when rev is the known one.
+-- why:  One statement instead of a transaction, for nearly every journal.
+SELECT w.seq, w.rev, w.generation, w.version, w.next_no, w.steps, w.bytes, w.waits, w.wait_signals, w.deadline,
+       w.next_signal, w.unread, w.flags, w.undoing_at, w.reason, w.error, w.compensation, w.undone, w.last_done_at,
+       w.created_at, w.name, w.shown, w.pass, w.wait_at,
+       s.no, s.name, s.nth, s.kind, s.status, s.form, s.result, s.error, s.attempts, s.undos, s.until_at, s.awaits,
+       s.node, s.started_at, s.completed_at
+FROM pawl.workflow w LEFT JOIN pawl.step s
+  ON s.seq = w.seq AND s.no >= $2:int AND w.bytes <= $3:int AND w.next_no <= $2:int + $4:int AND w.rev <> $5:int
+WHERE w.seq = $1:int ORDER BY s.no;
+
 -- name: workflow_add
 -- why:  A signal and the first step may both make the row: then none is added, and the group is repeated.
 INSERT ONCE INTO pawl.workflow (seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline,
@@ -42,15 +56,6 @@ WHERE seq = $1:int[];
 -- in:   seq bigint[], form bigint[], input bytea[]
 each UPDATE pawl.workflow SET form = $2:int[], input = $3:bytes[] WHERE seq = $1:int[];
 
--- name: workflow_late
--- in:   now bigint, max int
--- out:  seq, deadline
-SELECT seq, deadline FROM pawl.workflow WHERE deadline <= $1:int ORDER BY deadline LIMIT $2:int;
-
--- name: workflow_next_late
--- out:  deadline
-SELECT deadline FROM pawl.workflow WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1;
-
 -- name: workflow_list
 -- in:   before seq bigint, max int
 -- out:  as workflow_lock, then id; of runs that have begun, newest first
@@ -59,6 +64,24 @@ SELECT w.seq, w.rev, w.generation, w.version, w.next_no, w.steps, w.bytes, w.wai
        w.created_at, w.name, w.shown, w.pass, w.wait_at, c.id
 FROM pawl.workflow w JOIN pawl.call c ON c.seq = w.seq
 WHERE w.seq < $1:int AND w.shown > 0 ORDER BY w.seq DESC LIMIT $2:int;
+
+-- name: workflow_list_live
+-- in:   before seq bigint, max int
+-- out:  as workflow_list; of runs that have not ended, also those that undo
+-- why:  Two ranges of the index on shown, each cut at the maximum: one range of seq would read all that have ended.
+SELECT * FROM (
+  SELECT w.seq, w.rev, w.generation, w.version, w.next_no, w.steps, w.bytes, w.waits, w.wait_signals, w.deadline,
+         w.next_signal, w.unread, w.flags, w.undoing_at, w.reason, w.error, w.compensation, w.undone, w.last_done_at,
+         w.created_at, w.name, w.shown, w.pass, w.wait_at, c.id
+  FROM pawl.workflow w JOIN pawl.call c ON c.seq = w.seq
+  WHERE w.seq < $1:int AND w.shown = 1 ORDER BY w.seq DESC LIMIT $2:int) AS goes_on
+UNION ALL SELECT * FROM (
+  SELECT w.seq, w.rev, w.generation, w.version, w.next_no, w.steps, w.bytes, w.waits, w.wait_signals, w.deadline,
+         w.next_signal, w.unread, w.flags, w.undoing_at, w.reason, w.error, w.compensation, w.undone, w.last_done_at,
+         w.created_at, w.name, w.shown, w.pass, w.wait_at, c.id
+  FROM pawl.workflow w JOIN pawl.call c ON c.seq = w.seq
+  WHERE w.seq < $1:int AND w.shown = 2 ORDER BY w.seq DESC LIMIT $2:int) AS undoes
+ORDER BY seq DESC LIMIT $2:int;
 
 -- name: workflow_list_name
 -- in:   before seq bigint, name text, max int
@@ -81,16 +104,23 @@ WHERE w.seq < $1:int AND w.shown = $2:int ORDER BY w.seq DESC LIMIT $3:int;
 -- name: workflow_waiting
 -- in:   max int
 -- out:  queue, waits, how many
--- why:  Counting stops at a maximum: a scrape must not read a million runs.
+-- why:  Counting stops at a maximum: a scrape must not read a million runs. A run that a lease holds goes on, whatever it
+--       waited for: that a sleep is over is stored with its next step.
 SELECT v.queue, v.waits, count(*) FROM (
   SELECT l.queue, w.waits FROM pawl.workflow w JOIN pawl.call c ON c.seq = w.seq JOIN pawl.lane l ON l.lane = c.lane
-  WHERE w.shown IN (1, 2) AND w.waits > 0 LIMIT $1:int) v
+  LEFT JOIN pawl.ready r ON r.seq = w.seq LEFT JOIN pawl.line n ON n.seq = w.seq
+  WHERE w.shown IN (1, 2) AND w.waits > 0 AND (r.seq IS NOT NULL OR n.seq IS NOT NULL) LIMIT $1:int) v
 GROUP BY v.queue, v.waits;
 
 -- name: workflow_open
 -- in:   max int
 -- out:  how many runs have not ended
 SELECT count(*) FROM (SELECT 1 FROM pawl.workflow WHERE shown IN (1, 2) LIMIT $1:int) v;
+
+-- name: workflow_undoing
+-- in:   max int
+-- out:  seq; of runs that undo
+SELECT seq FROM pawl.workflow WHERE shown = 2 ORDER BY seq LIMIT $1:int;
 
 -- name: workflow_remove
 -- in:   seq bigint[]
@@ -134,7 +164,7 @@ each SELECT seq, name, nth FROM pawl.step WHERE seq = $1:int[] ORDER BY no DESC 
 --       that failed, with nothing but undos behind it: a retry tries it again
 SELECT no FROM pawl.step s
 WHERE seq = $1:int
-  AND (undos >= 2 OR kind = 8
+  AND ((undos & 2) > 0 OR kind = 8
        OR (status IN (5, 6)
            AND NOT EXISTS (SELECT 1 FROM pawl.step t WHERE t.seq = s.seq AND t.no > s.no AND t.kind <> 8)))
 ORDER BY no LIMIT 1;
@@ -175,7 +205,7 @@ each DELETE FROM pawl.step WHERE seq = $1:int[] AND no >= $2:int[];
 -- why:  They are final in the new run: it never undoes them.
 INSERT INTO pawl.step (seq, no, name, nth, kind, status, form, result, error, attempts, undos, until_at, awaits, node,
   started_at, completed_at)
-SELECT $1:int, no, name, nth, kind, status, form, result, error, attempts, 0, until_at, 0, node, started_at,
+SELECT $1:int, no, name, nth, kind, status, form, result, error, attempts, 4, until_at, 0, node, started_at,
        completed_at
 FROM pawl.step WHERE seq = $2:int AND no < $3:int AND status >= 4;
 
@@ -195,19 +225,24 @@ WHERE seq = $1:int[] AND name = $2:text[] AND used IS NULL ORDER BY no LIMIT 1;
 each SELECT seq, no, name, form, value FROM pawl.signal WHERE seq = $1:int[] AND idem = $2:text[];
 
 -- name: signal_use
--- in:   seq bigint[], no bigint[], used bigint[], used_at bigint[]
-each UPDATE pawl.signal SET used = $3:int[], used_at = $4:int[] WHERE seq = $1:int[] AND no = $2:int[];
+-- in:   seq bigint[], no bigint[], used bigint[], used_at bigint[], old_at bigint[]
+-- why:  used is the number of the step, and above it, from bit 32 on, how often the run had restarted.
+each UPDATE pawl.signal SET used = $3:int[], used_at = $4:int[], old_at = $5:int[]
+WHERE seq = $1:int[] AND no = $2:int[];
+
+-- name: signal_passed
+-- in:   seq bigint[], no bigint[], how long keys of consumed signals are known bigint[]
+-- why:  Only signals before the last of their run are in the index by old_at, so gc reads no others.
+each UPDATE pawl.signal SET old_at = used_at + $3:int[] WHERE seq = $1:int[] AND no = $2:int[] AND used_at IS NOT NULL;
 
 -- name: signal_unuse
--- in:   seq bigint[], from step no bigint[]
-each UPDATE pawl.signal SET used = NULL, used_at = NULL WHERE seq = $1:int[] AND used >= $2:int[];
+-- in:   seq bigint[], from used bigint[]
+each UPDATE pawl.signal SET used = NULL, used_at = NULL, old_at = NULL WHERE seq = $1:int[] AND used >= $2:int[];
 
 -- name: signal_old
--- in:   used before bigint, how many of a run to keep int, max int
+-- in:   now bigint, max int
 -- out:  seq, no
-SELECT s.seq, s.no FROM pawl.signal s JOIN pawl.workflow w ON w.seq = s.seq
-WHERE s.used_at <= $1:int AND s.no < w.next_signal - $2:int ORDER BY s.used_at LIMIT $3:int
-FOR UPDATE SKIP LOCKED;
+SELECT seq, no FROM pawl.signal WHERE old_at <= $1:int ORDER BY old_at LIMIT $2:int FOR UPDATE SKIP LOCKED;
 
 -- name: signal_list
 -- in:   seq bigint, max int
@@ -231,6 +266,11 @@ INSERT ONCE INTO pawl.published (seq, name, form, value, at) rows($1:int[], $2:t
 each UPDATE pawl.published SET form = $3:int[], value = $4:bytes[], at = $5:int[] WHERE seq = $1:int[] AND name =
        $2:text[];
 
+-- name: published_sizes
+-- in:   seq bigint
+-- out:  name, length of value
+SELECT name, length(value) FROM pawl.published WHERE seq = $1:int;
+
 -- name: published_read
 -- in:   seq bigint, name text
 -- out:  form, value
@@ -252,8 +292,8 @@ each DELETE FROM pawl.published WHERE seq = $1:int[];
 
 -- name: child_add
 -- why:  The children of a run that was forked are children of both.
-INSERT ONCE INTO pawl.child (parent, child, id, awaited, ended)
-rows($1:int[], $2:int[], $3:text[], $4:int[], $5:int[]);
+INSERT ONCE INTO pawl.child (parent, child, id, awaited, ended, no)
+rows($1:int[], $2:int[], $3:text[], $4:int[], $5:int[], $6:int[]);
 
 -- name: child_named
 -- in:   parent bigint[], id text[]
@@ -283,9 +323,22 @@ ORDER BY child LIMIT $3:int;
 each SELECT parent, id FROM pawl.child WHERE parent = $1:int[] AND awaited > 0 ORDER BY child LIMIT 100;
 
 -- name: child_fork
--- in:   new parent bigint, parent bigint
-INSERT INTO pawl.child (parent, child, id, awaited, ended)
-SELECT $1:int, child, id, 0, ended FROM pawl.child WHERE parent = $2:int;
+-- in:   new parent bigint, parent bigint, before no bigint
+INSERT INTO pawl.child (parent, child, id, awaited, ended, no)
+SELECT $1:int, child, id, 0, ended, 0 FROM pawl.child WHERE parent = $2:int AND no < $3:int;
+
+-- name: child_own
+-- in:   parent bigint, after bigint, max int
+-- out:  child, id: those that have not ended, that its steps made, and that no other run may wait for
+SELECT c.child, c.id FROM pawl.child c
+WHERE c.parent = $1:int AND c.child > $2:int AND c.ended = 0 AND c.no > 0
+  AND NOT EXISTS (SELECT 1 FROM pawl.child o LEFT JOIN pawl.outcome e ON e.seq = o.parent
+                  WHERE o.child = c.child AND o.parent <> c.parent AND e.seq IS NULL)
+ORDER BY c.child LIMIT $3:int;
+
+-- name: child_final
+-- in:   parent bigint[]
+each UPDATE pawl.child SET no = 0, awaited = 0 WHERE parent = $1:int[];
 
 -- name: child_put
 -- in:   parent bigint[], child bigint[], awaited bigint[], ended bigint[]

@@ -282,7 +282,8 @@ void api_handle(struct http_request *r, void *ctx)
 size_t api_body_max(const struct http_request *r, void *ctx)
 {
     const struct api *api = ctx;
-    static const struct bytes large[] = { BYTES("/v1/calls/batch"), BYTES("/v1/work/finish") };
+    static const struct bytes large[] = { BYTES("/v1/calls/batch"), BYTES("/v1/work/finish"),
+                                          BYTES("/v1/work/steps") };
     for (size_t i = 0; i < COUNT_OF(large); i++)
         if (bytes_eq(r->path, large[i]))
             return api->batch_len_max;

@@ -233,7 +233,9 @@ static enum pawl_status read_flow(struct ask *q, const struct result_in *in, uin
         return err_no_memory(err, "reading a finish");
     *f = (struct feature_op){ .of = &feature_workflow, .ctx = w };
     *w = (struct workflow_op){ .what = restarts ? WORKFLOW_RESTART : WORKFLOW_STEPS,
-                               .steps = { .by_lease = true, .ends = true },
+                               .steps = { .by_lease = true,
+                                          .ends = true,
+                                          .pin = exec_conf_of(q->api->exec)->pin_versions },
                                .input = { PAWL_JSON, in->restart } };
     out->with = f;
     return steps_of_json(q, &in->steps, true, &w->steps, err);

@@ -133,6 +133,9 @@ static void steps_add(struct buf *b)
         "Runs that were stopped here because their code asked for another step than the stored "
         "one.",
         n.divergences);
+    one(b, "pawl_workflow_children_taken_total", "counter",
+        "Children of workflows that were not made here, because another call had their id.",
+        n.taken);
 }
 
 static void exec_add(struct buf *b, struct exec *e)

@@ -73,8 +73,10 @@ const struct schema_text schemas[] = {
     { .name = "StepStatus", .words = "running|waiting|retrying|completed|failed|timeout" },
     { .name = "StoredStep",
       .members = "no:i name:s kind:@StepKind status:@StepStatus result:@Json result_base64:s? "
-                 "error:s? attempts:i until:t? completed_at:t?",
-      .about = "a step as it is stored: the n-th use of a name is `name#n`" },
+                 "error:s? attempts:i until:t? completed_at:t? *final:b",
+      .about =
+          "a step as it is stored: the n-th use of a name is `name#n`; `final`: a fork took it "
+          "over, and never undoes it" },
     { .name = "StoredSteps", .members = "steps:[@StoredStep" },
     { .name = "Suspended", .members = "suspended:b" },
     { .name = "StepsAnswer", .any = "StoredSteps|Suspended" },

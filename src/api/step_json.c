@@ -174,7 +174,7 @@ static bool kind_waits(enum step_kind kind)
     return kind == STEP_SLEEP || kind == STEP_SIGNAL || kind == STEP_JOIN || kind == STEP_SELECT;
 }
 
-/* Does the wait fit the kind? Else why not. */
+/* Why the wait does not fit the kind of the step; NULL: it does. */
 static const char *wait_fault(const struct workflow_step *s)
 {
     const struct workflow_wait *w = &s->wait;
@@ -237,13 +237,16 @@ static enum pawl_status step_of(struct ask *q, const struct json *one, struct wo
             return step_refuse(&in, "the name of an undo is undo:NAME", err);
         out->name = (struct bytes){ in.name.data + undo.len, in.name.len - undo.len };
     }
+    const char *fault = out->kind == STEP_UNDO ? NULL : step_name_fault(in.name);
+    if (fault)
+        return step_refuse(&in, arena_printf(q->a, "its name %s", fault), err);
     return step_says(q, &in, given, out, err);
 }
 #undef HAS
 
 /* ---- All of them ----------------------------------------------------------------------------- */
 
-/* The wait beside the steps is that of the one step that says nothing. */
+/* `wait` beside `steps` belongs to the one step that has no result, error or wait of its own. */
 static enum pawl_status wait_give(struct ask *q, const struct json *wait, struct workflow_steps *s,
                                   struct pawl_err *err)
 {
@@ -255,8 +258,11 @@ static enum pawl_status wait_give(struct ask *q, const struct json *wait, struct
             n++;
         }
     if (n != 1)
-        return err_set(err, PAWL_INVALID,
-                       "field \"wait\": %zu steps have neither result, error nor wait, not one", n);
+        return err_set(
+            err, PAWL_INVALID,
+            "field \"wait\": it settles the one step without result, error, call and "
+            "wait of its own, and %zu steps are so; put a wait into each step that waits",
+            n);
     of->says = SAYS_WAIT;
     return wait_of(q, wait, &of->wait, err);
 }
@@ -342,6 +348,8 @@ void step_add(struct buf *b, const struct workflow_row *s)
     add_int(b, "attempts", s->attempts);
     add_time(b, "until", s->until_us);
     add_time(b, "completed_at", s->completed_us);
+    if (s->final)
+        add_bool(b, "final", true);
     buf_add_char(b, '}');
 }
 

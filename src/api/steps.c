@@ -21,7 +21,7 @@
 #include "exec/work_signal.h"
 #include "model/cursor.h"
 
-/* Steps of all calls of one claim. */
+/* Results of the steps of all calls of one claim. */
 #define CLAIM_STEPS_LEN_MAX ((size_t)64 << 20)
 
 /* ---- Storing --------------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static void stored_add(struct buf *b, const struct workflow_steps *s)
     for (size_t i = 0; i < s->n; i++) {
         const struct workflow_step *v = &s->v[i];
         if (!v->status)
-            continue; /* a pass that knows less: not stored */
+            continue; /* not stored: the run undoes, and this pass does not know */
         json_add_comma(b);
         step_add(b, &(struct workflow_row){ .no = v->no,
                                             .name = v->stored_name,
@@ -110,7 +110,9 @@ static enum pawl_status steps_read(struct ask *q, struct steps_write *s, struct 
 {
     struct steps_body in = { 0 };
     struct feature_op *f = &s->w.job.op.feature;
-    s->op = (struct workflow_op){ .what = WORKFLOW_STEPS, .steps = { .by_lease = true } };
+    s->op = (struct workflow_op){ .what = WORKFLOW_STEPS,
+                                  .steps = { .by_lease = true,
+                                             .pin = exec_conf_of(q->api->exec)->pin_versions } };
     s->w.job.op = (struct op){ .kind = OP_FEATURE };
     enum pawl_status st = body_object(q, &in, NULL, err);
     if (st == PAWL_OK)

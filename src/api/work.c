@@ -42,7 +42,8 @@ static const struct field claim_fields[] = {
       .about = "names of types" },
     { "has", FIELD_ARRAY, offsetof(struct claim_in, has), FIELD_NULL, .max = HAS_MAX, .dflt = "[]",
       .unit = "up to 64 names",
-      .about = "capabilities of the worker: it gets only calls that need no others" },
+      .about = "capabilities of the worker: it gets only calls that need no others. With `steps`, "
+               "`v:X` also says that its code is version X" },
     { "steps", FIELD_BOOL, offsetof(struct claim_in, steps), .dflt = "false",
       .about = "true: the worker takes steps. It gets runs that have begun, and all calls come "
                "with `steps`" },
@@ -115,6 +116,28 @@ static struct bytes worker_name(const struct principal *who, const struct claim_
     return who->name.len ? who->name : BYTES("http");
 }
 
+/* It takes steps. `v:X` in its `has` says besides that its code is version X, whatever its type. */
+static enum pawl_status has_steps(struct arena *a, struct claim *want, struct pawl_err *err)
+{
+    const struct bytes *given = want->has;
+    size_t n = want->n_has;
+    enum pawl_status st = needs_begin(a, BYTES_NONE, &want->has, &want->n_has, err);
+    for (size_t i = 0; i < n && st == PAWL_OK; i++) {
+        char text[NEED_VERSION_LEN_MAX];
+        struct bytes version = version_in_has(given[i]);
+        const char *fault = version.data ? version_fault(version) : NULL;
+        if (!version.data)
+            continue;
+        if (fault)
+            return err_set(err, PAWL_INVALID, "field \"has\": \"%.*s\" names a version, which %s",
+                           BYTES_ARG(given[i]), fault);
+        struct bytes name = arena_copy(a, version_name(version, BYTES_NONE, text));
+        st = name.data ? needs_add(a, name, &want->has, &want->n_has, err)
+                       : err_no_memory(err, "reading a claim");
+    }
+    return st;
+}
+
 enum pawl_status claim_read(struct ask *q, const struct claim_in *in, struct claiming *c,
                             struct pawl_err *err)
 {
@@ -139,11 +162,7 @@ enum pawl_status claim_read(struct ask *q, const struct claim_in *in, struct cla
     if (st == PAWL_OK)
         st = allow_queues(&q->who, want, err);
     c->steps = in->steps;
-    if (st == PAWL_OK && in->steps) {
-        want->has = needs_with_steps(q->a, want->has, want->n_has);
-        want->n_has++;
-    }
-    return st == PAWL_OK && in->steps && !want->has ? err_no_memory(err, "reading a claim") : st;
+    return st == PAWL_OK && in->steps ? has_steps(q->a, want, err) : st;
 }
 
 /* ---- Looking --------------------------------------------------------------------------------- */

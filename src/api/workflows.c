@@ -1,7 +1,7 @@
 /*
  * workflows.c - reading runs: GET /v1/workflows, one of them, and what it shows while it runs.
  *
- * A monitor sees what is known of each step, and no input, result, error and value.
+ * A monitor sees everything but inputs, results, errors and values.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "api/ask.h"

@@ -44,6 +44,9 @@
 #define HAS_MAX 64
 /* 16 names of this length fit into a column that every engine can keep in a row. */
 #define NEED_LEN_MAX 64
+/* The version of a module. The needs of a run that is pinned to one stand beside 16 names of its
+ * call in that column, which has 1100 bytes on MariaDB. */
+#define VERSION_LEN_MAX 50
 /* The longest duration in an option: 100 years. It keeps every sum of times inside 63 bits. */
 #define DURATION_MAX_US (INT64_C(100) * 366 * 86400 * 1000000)
 /* Attempts shown by GET /attempts. */
@@ -167,6 +170,11 @@
 #define STEPS_LEN_MAX (64 << 20)
 /* The name of a step: with its number, and behind the id of its run, it is the id of a child. */
 #define STEP_NAME_LEN_MAX 100
+/* Names under which one run shows values, which are shown together; a further name is refused. */
+#define PUBLISHED_MAX 1000
+/* All values that one run shows, as much as the results of its steps; what exceeds it is refused.
+ */
+#define PUBLISHED_LEN_MAX (64 << 20)
 /* Signals of a run that no step has consumed; a further one is refused. */
 #define SIGNALS_MAX 10000
 /* Keys of consumed signals are known for so long, and at least the last of a run. */

@@ -174,7 +174,7 @@ static enum pawl_status put_lease(struct conn *c, struct pawl_err *err)
     struct bytes packed;
     struct buf *b = &c->text;
     arena_reset(&c->pack);
-    enum pawl_status st = lease_pack(&c->pack, c->held, c->n, &packed, err);
+    enum pawl_status st = lease_pack(&c->pack, c->held, c->n, BYTES_NONE, &packed, err);
     if (st != PAWL_OK)
         return st;
     c->token = token_make(&world_real);

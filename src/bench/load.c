@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -61,12 +62,57 @@ static int noop(struct pawl_call *c)
     return 0;
 }
 
+static int step_noop(struct pawl_call *c, void *arg)
+{
+    return pawl_reply_int(c, *(const int *)arg);
+}
+
+/* Steps one after another, each stored before the next begins. */
+static int flow(struct pawl_call *c, int n)
+{
+    for (int i = 0; i < n; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "step-%d", i % 100);
+        if (pawl_step(
+                c, &(struct pawl_step){ PAWL_STEP_INIT, .name = name, .run = step_noop, .arg = &i },
+                NULL))
+            return 0;
+    }
+    return pawl_reply_int(c, n);
+}
+
+static int flow10(struct pawl_call *c)
+{
+    return flow(c, 10);
+}
+
+static int flow1(struct pawl_call *c)
+{
+    return flow(c, 1);
+}
+
+static enum pawl_status handler_on(struct pawl *p, const char *type, pawl_handler *h,
+                                   struct pawl_err *err)
+{
+    enum pawl_status st = pawl_on(pawl_program(p), type, "run", h);
+    return st == PAWL_OK ? st : err_set(err, st, "the handler of \"%s\" was refused", type);
+}
+
 enum pawl_status load_start(struct pawl *p, struct pawl_err *err)
 {
-    enum pawl_status st = pawl_on(pawl_program(p), LOAD_TYPE_NOOP, "run", noop);
-    if (st != PAWL_OK)
-        return err_set(err, st, "the handler of \"%s\" was refused", LOAD_TYPE_NOOP);
-    return pawl_start(p, NULL, err);
+    enum pawl_status st = handler_on(p, LOAD_TYPE_NOOP, noop, err);
+    return st == PAWL_OK ? pawl_start(p, NULL, err) : st;
+}
+
+enum pawl_status load_start_flows(struct pawl *p, int slots, struct pawl_err *err)
+{
+    enum pawl_status st = handler_on(p, LOAD_TYPE_NOOP, noop, err);
+    if (st == PAWL_OK)
+        st = handler_on(p, LOAD_TYPE_FLOW10, flow10, err);
+    if (st == PAWL_OK)
+        st = handler_on(p, LOAD_TYPE_FLOW1, flow1, err);
+    struct pawl_workers w = { PAWL_WORKERS_INIT, .slots = slots };
+    return st == PAWL_OK ? pawl_start(p, &w, err) : st;
 }
 
 static bool noops_wait(void)
@@ -220,6 +266,7 @@ enum pawl_status load_drain(struct pawl *p, size_t n, size_t max, double *out_pe
 
 struct caller {
     struct pawl *p;
+    const char *type;
     double until;
     size_t done;
     bool to_handler;
@@ -232,7 +279,7 @@ struct caller {
 static enum pawl_status call_once(struct caller *c)
 {
     struct pawl_shown *shown = NULL;
-    struct pawl_spec spec = { PAWL_SPEC_INIT, .type = LOAD_TYPE_NOOP,
+    struct pawl_spec spec = { PAWL_SPEC_INIT, .type = c->type,
                               .input = { PAWL_JSON, bench_input, bench_input_len } };
     enum pawl_status st = pawl_submit_wait(c->p, &spec, WAIT_US, &shown, &c->err);
     if (st == PAWL_OK && pawl_shown_view(shown)->state != PAWL_COMPLETED)
@@ -300,6 +347,7 @@ enum pawl_status load_wait(struct pawl *p, const struct load_wait *w, struct loa
     double began = bench_clock();
     for (size_t i = 0; i < n; i++)
         v[i] = (struct caller){ .p = p,
+                                .type = w->type ? w->type : LOAD_TYPE_NOOP,
                                 .until = began + w->seconds,
                                 .to_handler = w->to_handler,
                                 .us = us + i * KEPT_MAX };

@@ -18,6 +18,10 @@
 /* NOOP is served by load_start(); HAND is claimed by hand, never by workers. */
 #define LOAD_TYPE_NOOP "noop"
 #define LOAD_TYPE_HAND "hand"
+/* Workflows of ten steps and of one, each of which returns a number and does nothing else; served
+ * by load_start_flows(). */
+#define LOAD_TYPE_FLOW10 "flow10"
+#define LOAD_TYPE_FLOW1 "flow1"
 
 struct load_conf {
     const char *url;
@@ -33,6 +37,8 @@ void load_end(struct pawl **p);
 
 /* Start the library's workers with a handler that does nothing. */
 MUST_USE enum pawl_status load_start(struct pawl *p, struct pawl_err *err);
+/* The same with this many slots (0: the default) and the handlers of the workflows. */
+MUST_USE enum pawl_status load_start_flows(struct pawl *p, int slots, struct pawl_err *err);
 
 struct load_batch {
     const char *type, *queue;   /* queue NULL: the default one */
@@ -58,6 +64,7 @@ MUST_USE enum pawl_status load_first(struct pawl *p, size_t n, double *out_per_s
                                      struct pawl_err *err);
 
 struct load_wait {
+    const char *type; /* NULL: LOAD_TYPE_NOOP */
     size_t threads;
     double seconds;
     bool to_handler; /* latencies end when the handler ran, not when the caller knows; for one
@@ -66,7 +73,7 @@ struct load_wait {
 struct load_waited {
     double per_s, p50_us, p99_us;
 };
-/* Let threads submit a call of LOAD_TYPE_NOOP and wait for its end, again and again. */
+/* Let threads submit a call of the type and wait for its end, again and again. */
 MUST_USE enum pawl_status load_wait(struct pawl *p, const struct load_wait *w,
                                     struct load_waited *out, struct pawl_err *err);
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define BENCH_ROUNDS_MAX 9
+#define BENCH_ROUNDS_MAX 31
 
 /* The rounds of one row. */
 struct bench_rounds {

@@ -96,6 +96,34 @@ static enum pawl_status add_input(struct remote *r, struct buf *b, const char *a
     return PAWL_OK;
 }
 
+/* `signal`: a workflow is started with it, or gets it. */
+static enum pawl_status add_signal(struct remote *r, struct buf *b)
+{
+    static const char *const parts[] = { "signal-value", "signal-key" };
+    const char *name = cli_option(r->cli, "signal"), *value = cli_option(r->cli, "signal-value");
+    struct bytes json = BYTES("null");
+    struct pawl_err why;
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        if (!name && cli_option(r->cli, parts[i]))
+            return err_set(&r->err, PAWL_INVALID, "option --%s goes with --signal", parts[i]);
+    if (!name)
+        return PAWL_OK;
+    enum pawl_status st =
+        value ? input_read(&r->arena, value, RESULT_LEN_MAX, &json, &r->err) : PAWL_OK;
+    if (st == PAWL_OK && json_check(json, &why) != PAWL_OK)
+        st = err_set(&r->err, PAWL_INVALID, "option --signal-value is not JSON (%.200s)", why.text);
+    if (st != PAWL_OK)
+        return st;
+    json_add_name(b, "signal");
+    buf_add_char(b, '{');
+    call_text_add(b, "name", name);
+    call_text_add(b, "key", cli_option(r->cli, "signal-key"));
+    json_add_name(b, "value");
+    buf_add_bytes(b, json);
+    buf_add_char(b, '}');
+    return PAWL_OK;
+}
+
 static enum pawl_status body_write(struct remote *r, struct buf *b, int argc, char **argv)
 {
     static const char *const texts[][2] = { { "key", "key" },       { "on-dead", "on_dead" },
@@ -114,6 +142,8 @@ static enum pawl_status body_write(struct remote *r, struct buf *b, int argc, ch
     if (st == PAWL_OK)
         st = call_tags_add(cli, b, &r->err);
     call_needs_add(cli, b);
+    if (st == PAWL_OK)
+        st = add_signal(r, b);
     if (st == PAWL_OK && argc > 1)
         st = add_input(r, b, argv[1]);
     buf_add_char(b, '}');
@@ -310,6 +340,10 @@ static int run_submit(struct cli *cli, int argc, char **argv)
           "do not run it before this time, RFC 3339: 2030-01-31T08:00:00Z" },                      \
         { "expires-in", "D", NULL,                                                                 \
           "end it as expired when it has not started after this time; default never" },            \
+        { "signal", "NAME", NULL,                                                                  \
+          "a workflow: start it with this signal, or signal the one that has the id" },            \
+        { "signal-value", "JSON", NULL, "value of that signal: JSON, @FILE or -; default null" },  \
+        { "signal-key", "KEY", NULL, "the same KEY again is the same signal" },                    \
         { "run-timeout", "D", NULL,                                                                \
           "cancel it this long after it was first due, whatever it does; default never" },         \
         { "timeout", "D", NULL,                                                                    \

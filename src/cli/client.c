@@ -366,7 +366,7 @@ enum pawl_status client_json(struct client *c, struct arena *a, const struct cli
     struct client_answer answer;
     struct json *v = NULL;
     char why[100] = "it is not JSON";
-    assert(ask->list || ask->has);
+    assert(ask->list || ask->has || ask->any);
     enum pawl_status st = client_send(c, a, ask, &answer, err);
     if (st != PAWL_OK)
         return st;

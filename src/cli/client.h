@@ -42,6 +42,7 @@ struct client_ask {
     const char *list; /* a member that is an array; NULL: none */
     const char *has;  /* "id status": members that are a string, a number, true or false, of the
                          answer or, with `list`, of each object in it; NULL: not looked at */
+    bool any;         /* the answer is a value of a user: any JSON */
 };
 
 struct client_answer {

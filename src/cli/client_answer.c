@@ -37,6 +37,8 @@ static bool has_all(const struct json *v, const char *words, char *why, size_t s
 
 bool answer_fits(const struct json *v, const struct client_ask *ask, char *why, size_t size)
 {
+    if (ask->any)
+        return true;
     if (!ask->list)
         return has_all(v, ask->has, why, size);
     const struct json *list = v->kind == JSON_OBJECT ? json_member(v, ask->list) : NULL;

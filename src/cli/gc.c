@@ -92,8 +92,9 @@ const struct command cmd_gc = {
         "Removes ended calls older than their `keep` (default: the setting `retention`): input\n"
         "and result are deleted, and the id is still refused. After `remember` more, the id is\n"
         "forgotten too. A call that has not ended is never removed. Runs of schedules older than\n"
-        "`cron_runs_retention` are removed too, and not counted. Works in small batches while\n"
-        "the database is in use. pawl serve does this by itself every `gc_interval`.",
+        "`cron_runs_retention`, and signals whose keys need not be known any more, are removed\n"
+        "too, and not counted. Works in small batches while the database is in use. pawl serve\n"
+        "does this by itself every `gc_interval`.",
     .example = "pawl gc --db sqlite:orders.db\npawl gc --max 100000 --json",
     .options = options,
     .run = run,

@@ -53,6 +53,8 @@ const char *setting_choices(int id)
     switch (id) {
     case SET_RECLAIM_ACTION:
         return "requeue, fail";
+    case SET_VERSIONS:
+        return "pin, follow";
     case SET_LOG_LEVEL:
         return "debug, info, warn, error";
     case SET_LOG_FORMAT:
@@ -450,6 +452,7 @@ struct pawl_options settings_options(const struct settings *s)
         .heartbeat_grace_us = v[SET_HEARTBEAT_GRACE].number,
         .reclaim_interval_us = v[SET_RECLAIM_INTERVAL].number,
         .fail_lost = strcmp(v[SET_RECLAIM_ACTION].text, "fail") == 0,
+        .pin_versions = strcmp(v[SET_VERSIONS].text, "pin") == 0,
         .poll_min_us = v[SET_POLL_INTERVAL].number,
         .poll_max_us = v[SET_POLL_INTERVAL].last,
         .retention_us = MAX(v[SET_RETENTION].number, 1),

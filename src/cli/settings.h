@@ -79,6 +79,9 @@ enum setting_when { SETTING_LIVE, SETTING_START };
       "how often to search for lost leases and expired calls")                                     \
     X(RECLAIM_ACTION, "reclaim_action", CHOICE, "requeue", 0, 0, START,                            \
       "what happens to a call whose attempt is lost: requeue runs it again, fail ends it")         \
+    X(VERSIONS, "versions", CHOICE, "follow", 0, 0, START,                                         \
+      "who goes on with a run that began here: pin: handlers of the version it began with, "       \
+      "follow: handlers of any version")                                                           \
     X(CALL_TIMEOUT, "call_timeout", DURATION, "60s", 1000, 0, START,                               \
       "how long one attempt may take, for calls without a timeout of their own")                   \
     X(SESSION_WAIT, "session_wait", DURATION, "120s", 0, INT64_C(300000000), START,                \

@@ -10,9 +10,10 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "cli/remote.h"
+#include "cli/workflow_check.h"
 
 #define PAGE_MAX 1000
-/* What Pawl always answers about a run. */
+/* Members that every answer about a run has: without them another program has answered. */
 #define RUN_HAS "id status workflow_name"
 
 static char *run_path(struct remote *r, const char *id, const char *rest)
@@ -188,6 +189,13 @@ static void head_print(struct remote *r, const struct json *run)
         unread += !shown(&r->arena, v, "consumed_at");
     if (unread)
         fprintf(r->cli->out, "%-20s %zu\n", "unread signals", unread);
+    const struct json *children = json_member(run, "children");
+    const struct json *published = json_member(run, "published");
+    if (children && children->count)
+        fprintf(r->cli->out, "%-20s %zu: `pawl list --parent %s`\n", "children", children->count,
+                shown(&r->arena, run, "id"));
+    if (published && published->count)
+        fprintf(r->cli->out, "%-20s %.*s\n", "published", BYTES_ARG(published->raw));
     fputc('\n', r->cli->out);
 }
 
@@ -202,7 +210,27 @@ static int show_run(struct remote *r, int argc, char **argv)
         return remote_print_raw(r, run);
     head_print(r, run);
     steps_print(r, run);
+    const struct json *truncated = json_member(run, "truncated");
+    if (truncated && truncated->kind == JSON_TRUE)
+        fprintf(r->cli->err, "pawl workflow: there is more of it than one answer has; the view "
+                             "workflow_steps has all steps\n");
     return cli_done(r->cli);
+}
+
+/* ---- published --------------------------------------------------------------------------------
+ */
+
+static int published_run(struct remote *r, int argc, char **argv)
+{
+    const char *const names[] = { argv[0], argc > 1 ? argv[1] : "" };
+    struct json *value = NULL;
+    if (argc < 2)
+        return cli_failf(r->cli, PAWL_INVALID,
+                         "NAME is missing; usage: pawl workflow published ID NAME");
+    struct client_ask ask = { .path =
+                                  remote_path(r, "/v1/workflows/{ID}/published/{NAME}", names, ""),
+                              .any = true };
+    return remote_ask(r, &ask, &value) == PAWL_OK ? remote_print_raw(r, value) : remote_fail(r);
 }
 
 /* ---- signal -----------------------------------------------------------------------------------
@@ -341,19 +369,21 @@ static int fork_run(struct remote *r, int argc, char **argv)
 
 static const struct subcommand {
     const char *name;
-    int (*run)(struct remote *r, int argc, char **argv);
+    int (*run)(struct remote *r, int argc, char **argv); /* NULL: it asks no server */
     const char *argument; /* the first one, which it needs; NULL: it takes none */
     int args_max;
-    const char *options; /* its own, each with a space before and behind */
+    const char *options; /* that it takes, each with a space before and behind */
 } subcommands[] = {
     { "list", list_run, NULL, 0, " status name limit " },
     { "show", show_run, "ID", 1, " " },
+    { "published", published_run, "ID", 2, " " },
     { "signal", signal_run, "ID", 3, " key " },
     { "cancel", cancel_run, "ID", 1, " no-compensation " },
     { "retry", retry_run, "ID", 1, " from " },
     { "fork", fork_run, "ID", 1, " from id " },
+    { "check", NULL, NULL, 0, " type sample timeout " },
 };
-#define SUBCOMMANDS "list, show, signal, cancel, retry or fork"
+#define SUBCOMMANDS "list, show, published, signal, cancel, retry, fork or check"
 
 static const struct option_row options[] = {
     { "status", "STATUS", NULL,
@@ -365,6 +395,12 @@ static const struct option_row options[] = {
     { "no-compensation", NULL, NULL, "cancel: end it at once, and undo nothing" },
     { "from", "STEP", NULL, "retry: forget this step and the later ones; fork: begin with it" },
     { "id", "ID", NULL, "fork: the id of the new run; the same ID again is the same fork" },
+    { "module", "FILE", NULL, "check: a module of handlers; may be given several times" },
+    { "type", "TYPE", NULL, "check: only runs of this type" },
+    { "sample", "N", NULL, "check: only the newest N runs that the modules serve" },
+    { "timeout", "D", "10s", "check: how long the replay of one run may take" },
+    { "db", "URL", NULL,
+      "check: the database that is read (default $PAWL_DB, else sqlite:pawl.db)" },
     { 0 },
 };
 
@@ -376,13 +412,14 @@ static const struct subcommand *subcommand_find(const char *name)
     return NULL;
 }
 
-/* An option of another subcommand that was given; NULL: there is none. */
+/* An option of another subcommand that was given; NULL: there is none. A setting is an option of
+ * every command. */
 static const char *option_of_others(const struct cli *cli, const struct subcommand *sub)
 {
     char word[40];
     for (const struct option_row *row = options; row->name; row++) {
         snprintf(word, sizeof word, " %s ", row->name);
-        if (cli_flag(cli, row->name) && !strstr(sub->options, word))
+        if (setting_find(row->name) < 0 && cli_flag(cli, row->name) && !strstr(sub->options, word))
             return row->name;
     }
     return NULL;
@@ -406,6 +443,8 @@ static int run(struct cli *cli, int argc, char **argv)
     if (wrong)
         return cli_failf(cli, PAWL_INVALID, "option --%s cannot be used with pawl workflow %s",
                          wrong, sub->name);
+    if (!sub->run)
+        return workflow_check(cli);
     int code = remote_open(&r, cli) == PAWL_OK ? sub->run(&r, argc, argv) : remote_fail(&r);
     remote_close(&r);
     return code;
@@ -414,20 +453,26 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct command cmd_workflow = {
     .name = "workflow",
     .summary = "workflows: calls whose handlers take steps",
-    .usage = "list|show|signal|cancel|retry|fork [ARGUMENTS]",
+    .usage = "list|show|published|signal|cancel|retry|fork|check [ARGUMENTS]",
     .about =
         "list shows runs, newest first. show ID shows one: its steps, and for what it waits.\n"
+        "published ID NAME prints a value that it shows while it goes on.\n"
         "signal ID NAME [VALUE] sends it a signal; VALUE is JSON, @FILE or -, else null.\n"
         "cancel ID undoes what the run did, and ends it. retry ID lets a run that has ended go\n"
         "on; with --from it forgets that step and the later ones. fork ID --from STEP begins a\n"
-        "new run with the results of the steps before that one.",
+        "new run with the results of the steps before that one.\n"
+        "check replays the stored steps of all live runs against new modules before they are\n"
+        "deployed, and lists the runs that would break, with the step. It opens the database\n"
+        "itself and writes nothing; no step and no undo runs, but the handler's code between them\n"
+        "does. Exit code 0 when every run that could be checked fits, 1 when one would break.",
     .example =
         "pawl submit trip --id trip-17 && pawl workflow signal trip-17 paid '{\"by\": \"card\"}' "
         "--key pay-1\n"
         "pawl workflow list --status waiting\n"
         "pawl workflow show trip-17\n"
         "pawl workflow cancel trip-17\n"
-        "pawl workflow retry trip-17",
+        "pawl workflow retry trip-17\n"
+        "pawl workflow check --module build/samples/order.so --db sqlite:orders.db",
     .options = options,
     .args_max = 4,
     .reach = REACH_SERVER,

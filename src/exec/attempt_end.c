@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/limits.h"
 #include "base/log.h"
@@ -121,6 +122,12 @@ static struct pawl_call *cancel_queued(struct pool *p, int64_t seq)
     return NULL;
 }
 
+/* Does it take steps, and not undo? */
+static bool goes_forward(struct pawl_call *t)
+{
+    return atomic_load(&t->pass) && !atomic_load(&t->undoing);
+}
+
 void exec_cancel(struct exec *e, int64_t seq)
 {
     struct pool *p = &e->pool;
@@ -128,12 +135,40 @@ void exec_cancel(struct exec *e, int64_t seq)
     struct pawl_call *waiting = cancel_queued(p, seq);
     for (struct pawl_call *t = p->running; t; t = t->next) {
         struct pawl_call *one = run_find(t->run, seq);
-        if (one && !atomic_load(&one->undoing))
+        /* A pass that has not read its journal yet will find there that it undoes. */
+        if (one && (!one->call->flow || goes_forward(one)))
             attempt_tell(one, STOP_CANCEL_REQUEST);
     }
     pthread_mutex_unlock(&p->lock);
     if (waiting)
         attempt_take_over(waiting, ATTEMPT_QUEUED, END_CANCELLED, NULL);
+}
+
+bool exec_takes_steps(struct exec *e)
+{
+    struct pool *p = &e->pool;
+    bool takes = false;
+    pthread_mutex_lock(&p->lock);
+    for (struct pawl_call *t = p->running; t && !takes; t = t->next)
+        takes = goes_forward(t);
+    pthread_mutex_unlock(&p->lock);
+    return takes;
+}
+
+static int compare_seqs(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+void exec_undoing(struct exec *e, const int64_t *seqs, size_t n)
+{
+    struct pool *p = &e->pool;
+    pthread_mutex_lock(&p->lock);
+    for (struct pawl_call *t = p->running; t; t = t->next)
+        if (goes_forward(t) && bsearch(&t->call->seq, seqs, n, sizeof *seqs, compare_seqs))
+            attempt_tell(t, STOP_CANCEL_REQUEST);
+    pthread_mutex_unlock(&p->lock);
 }
 
 void pool_replaced(struct exec *e)

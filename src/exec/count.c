@@ -160,6 +160,7 @@ static void count_finish(struct counting *c, const struct finish *q)
     int64_t failed = 0, ended = 0, completed = 0;
     for (size_t i = 0; i < q->n; i++) {
         const struct finish_item *f = &q->v[i];
+        c->failures += failures_taken(f->with).data != NULL;
         if (!f->queue.data)
             continue; /* A repeated finish was counted when it was stored. */
         failed += f->how == END_ERROR || f->how == END_TIMEOUT || f->how == END_REFUSE;
@@ -227,6 +228,8 @@ static void count_op(struct counting *c, const struct op *op)
         return;
     add(&s->ended, (int64_t)op->n_ended);
     c->failures += op->n_lost > 0;
+    if (end->kind == OP_FEATURE)
+        c->failures += failures_taken(&end->feature).data != NULL;
     if (op->kind == OP_ACCEPT)
         count_accept(c, &op->accept);
     else if (op->kind == OP_CLAIM)

@@ -15,6 +15,7 @@
 #include "exec/one_shot.h"
 #include "exec/internal.h"
 #include "exec/housekeeping.h"
+#include "exec/replay.h"
 
 /* An operation with its copies, and its answer: a batch, or a full claim. */
 #define ANSWER_LEN_MAX ((size_t)BATCH_LEN_MAX * 4 + (64 << 20))
@@ -140,6 +141,8 @@ static enum pawl_status start_threads(struct exec *e, struct pawl_err *err)
 
 enum pawl_status exec_open(const struct exec_conf *conf, struct exec **out, struct pawl_err *err)
 {
+    if (replay_here())
+        return err_set(err, PAWL_STATE, "this process replays a journal, and opens no database");
     struct exec *e = mem_zalloc(sizeof(*e));
     if (!e)
         return err_no_memory(err, "opening the database");
@@ -244,6 +247,8 @@ int64_t exec_now(struct exec *e)
  * way. The housekeeping thread finds out when it is back. */
 static enum pawl_status may_post(struct exec *e, struct pawl_err *err)
 {
+    if (e->replay)
+        return err_set(err, PAWL_STATE, "this process replays a journal, and stores nothing");
     if (!atomic_load(&e->away_us) || !atomic_load(&e->unwritable.whole))
         return exec_stalled(e, err);
     return err_set(err, PAWL_BUSY, "the database does not answer");

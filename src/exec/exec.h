@@ -41,7 +41,8 @@ struct exec_conf {
     const struct feature *const *features; /* (store/feature.h) of every connection; they outlive
                                               the handle */
     size_t n_features;
-    bool fail_lost; /* a call whose attempt was lost ends `failed` */
+    bool fail_lost;    /* a call whose attempt was lost ends `failed` */
+    bool pin_versions; /* a run that begins is for workers of its handler's version alone */
     bool no_migrate, paused;
 };
 
@@ -109,6 +110,10 @@ MUST_USE enum pawl_status exec_stop(struct exec *e, int64_t grace_us, struct paw
 /* A cancel of this call was stored while it was processing: if its handler runs or waits to run
  * here, tell it to stop. `seq` is the call's row number. */
 void exec_cancel(struct exec *e, int64_t seq);
+/* Does a handler run here that takes steps, and does not undo? */
+bool exec_takes_steps(struct exec *e);
+/* These runs undo: tell their passes that run here and do not know it. `seqs` rises. */
+void exec_undoing(struct exec *e, const int64_t *seqs, size_t n);
 
 /* ---- How things stand ------------------------------------------------------------------------ */
 

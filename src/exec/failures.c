@@ -1,5 +1,6 @@
 /*
- * failures.c - a log line for every attempt that failed or was lost.
+ * failures.c - a log line for every attempt that failed or was lost, and for every operation in
+ * which a run got no child, because its id was taken.
  *
  * The stored call has the error and shows it to a client that asks; the log is for people who did
  * not know that there is something to ask for. Many failures must not make as many lines:
@@ -12,6 +13,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "exec/internal.h"
+#include "feature/workflow.h"
 
 void failures_init(struct failures *f)
 {
@@ -93,21 +95,43 @@ static const char *lost_message(enum pawl_state state)
     }
 }
 
+struct bytes failures_taken(const struct feature_op *f)
+{
+    const struct workflow_op *q = f && f->of == &feature_workflow ? f->ctx : NULL;
+    return q && !f->repeated ? q->steps.taken : BYTES_NONE;
+}
+
+static void tell_taken(struct exec *e, const struct feature_op *f)
+{
+    struct bytes id = failures_taken(f);
+    if (!id.data)
+        return;
+    failures_flush(e, false);
+    if (take_line(&e->failures))
+        log_fields(LOG_WARN, "call not accepted as a child, because another one has its id",
+                   (const struct log_field[]){ LOG_TEXT("id", id) }, 1);
+}
+
 /* A repeated finish has no type: it was logged when it was stored. A cancelled call did not fail.
  */
 static void tell_finish(struct exec *e, const struct finish *q)
 {
     for (size_t i = 0; i < q->n; i++) {
         const struct finish_item *f = &q->v[i];
+        tell_taken(e, f->with);
         if (!f->type.data || !f->error_out.data || f->state == PAWL_COMPLETED ||
             f->state == PAWL_CANCELLED)
             continue;
-        tell(e, failed_message(f->state),
+        /* Only a call that took steps is pending after it was refused. */
+        bool undoes = f->how == END_REFUSE && f->state == PAWL_PENDING;
+        bool begun = f->flow && f->state == PAWL_PENDING;
+        tell(e, undoes ? "call failed, and undoes its steps" : failed_message(f->state),
              &(struct lost_attempt){ .id = f->id,
                                      .type = f->type,
                                      .error = f->error_out,
-                                     .attempt_no = f->counts.attempts + f->counts.lost,
-                                     .state = f->state });
+                                     /* A run that undoes counts its attempts anew. */
+                                     .attempt_no = MAX(f->counts.attempts + f->counts.lost, 1),
+                                     .state = begun ? PAWL_PROCESSING : f->state });
     }
 }
 
@@ -128,10 +152,13 @@ void failures_tell(struct exec *e, struct op *const *v, size_t n)
         const struct op *op = v[i];
         if (op->status != PAWL_OK)
             continue;
+        if (op->kind == OP_HANDLER)
+            op = op->handler.end;
         if (op->kind == OP_FINISH)
             tell_finish(e, &op->finish);
-        else if (op->kind == OP_HANDLER && op->handler.end->kind == OP_FINISH)
-            tell_finish(e, &op->handler.end->finish);
+        else if (op->kind == OP_FEATURE)
+            tell_taken(e, &op->feature);
+        op = v[i];
         if (op->n_lost)
             tell_lost(e, op);
     }

@@ -1,6 +1,6 @@
 /*
- * failures.h - log lines for attempts that failed or were lost, a bounded number a second.
- * Room-private; any thread.
+ * failures.h - log lines for attempts that failed or were lost, and for children that were not
+ * made, a bounded number a second. Room-private; any thread.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,9 +24,12 @@ struct failures {
 void failures_init(struct failures *f);
 /* No thread logs through it any more. */
 void failures_release(struct failures *f);
-/* Log the failed and lost attempts of operations that were just committed. Called by the thread
- * that committed them, before its next commit: the texts are the store's. */
+/* Log the failed and lost attempts and the missing children of operations that were just committed.
+ * Called by the thread that committed them, before its next commit: the texts are the store's. */
 void failures_tell(struct exec *e, struct op *const *v, size_t n);
+/* The id of a child that the operation did not make, because another call has it; absent: none, or
+ * `f` is NULL, or of another feature. */
+struct bytes failures_taken(const struct feature_op *f);
 /* Log how many were left out, once the second they belong to is over. `now`: at once. */
 void failures_flush(struct exec *e, bool now);
 

@@ -5,11 +5,13 @@
  */
 #include "exec/has.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "exec/registry.h"
 #include "model/needs.h"
 
 /* Room for the longest list three times: as given, sorted, as a text. */
@@ -26,20 +28,23 @@ static bool keep_text(struct has *h, struct bytes text)
     return true;
 }
 
+/* The names become the list; they may be those of the list itself. */
 static bool keep(struct has *h, const struct bytes *v, size_t n)
 {
-    size_t size = n * sizeof *h->v, len = 0;
+    size_t size = n * sizeof *v, len = 0;
     for (size_t i = 0; i < n; i++)
         len += v[i].len;
-    h->v = mem_alloc(size + len);
-    if (!h->v)
+    struct bytes *to = mem_alloc(size + len);
+    if (!to)
         return false;
-    char *at = (char *)(h->v + n);
+    char *at = (char *)(to + n);
     for (size_t i = 0; i < n; i++) {
         memcpy(at, v[i].data, v[i].len);
-        h->v[i] = (struct bytes){ at, v[i].len };
+        to[i] = (struct bytes){ at, v[i].len };
         at += v[i].len;
     }
+    mem_free(h->v);
+    h->v = to;
     h->n = n;
     return true;
 }
@@ -59,13 +64,43 @@ enum pawl_status has_make(struct has *h, const char *const *names, size_t n, str
         given ? needs_settle(&a, &(struct needs_field){ "has", HAS_MAX }, &v, &n, err)
               : err_no_memory(err, "starting the workers");
     struct bytes text = st == PAWL_OK ? needs_text(&a, v, n) : BYTES_NONE;
-    const struct bytes *all = st == PAWL_OK ? needs_with_steps(&a, v, n) : NULL;
-    if (st == PAWL_OK && (!all || a.failed || !keep(h, all, n + 1) || (n && !keep_text(h, text)))) {
+    size_t n_given = n;
+    if (st == PAWL_OK)
+        st = needs_begin(&a, BYTES_NONE, &v, &n, err);
+    if (st == PAWL_OK && (a.failed || !keep(h, v, n) || (n_given && !keep_text(h, text)))) {
         has_release(h);
         st = err_no_memory(err, "starting the workers");
     }
     arena_release(&a);
     return st;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return bytes_cmp(*(const struct bytes *)a, *(const struct bytes *)b);
+}
+
+enum pawl_status has_versions(struct has *h, const struct registry *r, struct pawl_err *err)
+{
+    struct arena a;
+    size_t n = h->n;
+    arena_init(&a, (h->n + r->n + 1) * (sizeof *h->v + NEED_VERSION_LEN_MAX + 64));
+    struct bytes *all = arena_alloc(&a, (h->n + r->n + 1) * sizeof *all);
+    if (all && n)
+        memcpy(all, h->v, n * sizeof *all);
+    for (size_t i = 0; all && i < r->n; i++) {
+        const struct registry_entry *it = &r->v[i];
+        char text[NEED_VERSION_LEN_MAX];
+        if (it->version.data && (!i || !bytes_eq(it->type_b, r->v[i - 1].type_b)))
+            all[n++] = arena_copy(&a, version_name(it->version, it->type_b, text));
+    }
+    bool ok = all && !a.failed;
+    if (ok) {
+        qsort(all, n, sizeof *all, compare);
+        ok = keep(h, all, n);
+    }
+    arena_release(&a);
+    return ok ? PAWL_OK : err_no_memory(err, "starting the workers");
 }
 
 void has_release(struct has *h)

@@ -12,6 +12,8 @@
 #include "base/macros.h"
 #include "model/call.h"
 
+struct registry;
+
 struct has {
     struct bytes *v; /* owned; one block with the names */
     size_t n;
@@ -23,6 +25,10 @@ struct has {
  * NO_MEMORY; then the list is empty. */
 MUST_USE enum pawl_status has_make(struct has *h, const char *const *names, size_t n,
                                    struct pawl_err *err);
+/* Add the versions of these handlers, each for its type (needs.h). The registry is sealed.
+ * NO_MEMORY; then the list is as before. */
+MUST_USE enum pawl_status has_versions(struct has *h, const struct registry *r,
+                                       struct pawl_err *err);
 /* Free the list; it is empty then. */
 void has_release(struct has *h);
 /* Does it have all that the call needs? */

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "exec/internal.h"
 #include "exec/run.h"
+#include "feature/workflow.h"
 
 /* A finish that was not stored is posted again after this. */
 #define REPOST_US (50 * MS_US)
@@ -411,6 +412,17 @@ static void look(struct exec *e)
     arena_release(&a);
 }
 
+/* A run that has begun has no cancel request: that it undoes is all there is to be seen. */
+static void look_for_cancelled_runs(struct exec *e, struct arena *a)
+{
+    int64_t *seqs;
+    size_t n;
+    struct pawl_err err;
+    if (e->traits & STORE_DRIVEN && exec_takes_steps(e) &&
+        workflow_undoing_read(e->housekeeping->store, a, &seqs, &n, &err) == PAWL_OK)
+        exec_undoing(e, seqs, n);
+}
+
 static void look_for_cancel_requests(struct exec *e, int64_t now_us)
 {
     struct housekeeping *k = e->housekeeping;
@@ -429,6 +441,7 @@ static void look_for_cancel_requests(struct exec *e, int64_t now_us)
     if (store_cancel_requests(k->store, &a, &w, &err) == PAWL_OK)
         for (size_t i = 0; i < w.n; i++)
             exec_cancel(e, w.seqs[i]);
+    look_for_cancelled_runs(e, &a);
     arena_release(&a);
 }
 
@@ -480,7 +493,6 @@ static int64_t round_once(struct exec *e)
     beat(e, now_us);
     lead_round(e, now_us);
     schedules_round(e, now_us);
-    workflows_round(e, now_us);
     sweep(e, now_us);
     gc(e, now_us);
     look_for_cancel_requests(e, now_us);

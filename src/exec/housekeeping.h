@@ -13,7 +13,6 @@
 #include "exec/write_job.h"
 #include "exec/node.h"
 #include "exec/schedules.h"
-#include "exec/workflows.h"
 #include "store/store.h"
 
 struct exec;
@@ -27,7 +26,6 @@ enum keep {
     PERIODIC_TICK,
     PERIODIC_ZONES,
     PERIODIC_FORGET,
-    PERIODIC_KEYS,
     PERIODIC_LEAD,
     PERIODIC_COUNT = PERIODIC_LEAD + 2
 };
@@ -71,7 +69,6 @@ struct housekeeping {
     struct periodic periodics[PERIODIC_COUNT];
     struct peers peers;
     struct schedules schedules;
-    struct workflows workflows;
     int64_t clock_us, beat_us, sweep_us, gc_us, tend_us, cancel_requests_us, look_us, lead_us;
     int64_t led_until_us[2]; /* another node holds the role at least until then (monotonic); 0: none
                                 does */

@@ -31,6 +31,7 @@
 #include "exec/waiters.h"
 
 struct housekeeping;
+struct replay;
 
 /* Counts the moments at which work may have come; claims by hand wait for it to move
  * (work_signal.h). */
@@ -72,7 +73,8 @@ struct exec {
     struct exec_stats stats;
     struct rates rates;
     struct failures failures;
-    struct journals journals; /* of runs that this node suspended */
+    struct journals journals;    /* of runs that this node suspended */
+    const struct replay *replay; /* a replay's: there is no database (replay.h); else NULL */
     pthread_t writer_thread, housekeeping_thread;
     bool writer_runs, housekeeping_runs;
     atomic_int_least64_t clock_offset_us; /* database clock minus monotonic */

@@ -13,7 +13,7 @@
 
 /* What the journals of suspended runs may take in all; the least recently used go first. */
 #define KEPT_LEN_MAX ((size_t)64 << 20)
-/* A kept journal beyond this is read anew: each pass leaves a little behind in its memory. */
+/* A kept journal that takes more is read anew: each pass adds to its arena, which frees nothing. */
 #define AGAIN_LEN ((size_t)16 << 20)
 /* One journal: all results, and what is around them. */
 #define JOURNAL_LEN_MAX ((size_t)STEPS_LEN_MAX * 2)
@@ -154,7 +154,7 @@ void journal_keep(struct exec *e, struct journal *taken)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* The first number that a kept journal does not know for good. */
+/* From this number on a kept journal has to be read again: the first step that has not ended. */
 static int64_t known_until(const struct journal *j)
 {
     for (size_t i = 0; i < j->n; i++)

@@ -54,7 +54,7 @@ struct journal *journal_new(int64_t seq);
 MUST_USE bool journal_put(struct journal *j, const struct workflow_row *row);
 /* Keep the journal of a run that was suspended, as it is at j->rev; takes it. */
 void journal_keep(struct exec *e, struct journal *taken);
-/* Accepts NULL. */
+/* Free it. Accepts NULL. */
 void journal_free(struct journal *j);
 
 #endif

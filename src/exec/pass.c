@@ -2,9 +2,10 @@
  * pass.c - passes: durable points, the operations that store what came of them, and how a pass ends
  * (pass.h).
  *
- * The worker of the attempt, except where it is said. An operation is repeated until the database
- * has answered it, because a step is stored once; one with SQL is not, because then it is unknown
- * whether the SQL is stored: the next pass reads it from the journal.
+ * Runs on the worker of the attempt, unless a function says otherwise. An operation is repeated
+ * until the database has answered it; a step is stored once all the same. An operation with SQL is
+ * not repeated, because its SQL would run again: if the answer is lost, the pass is over, and the
+ * next one reads in the journal whether it was stored.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "exec/pass_inside.h"
@@ -17,11 +18,13 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "exec/housekeeping.h"
+#include "exec/replay.h"
 #include "exec/run.h"
 #include "model/needs.h"
 #include "store/feature.h"
 
-/* A loop over points that do nothing would use its slot for ever. */
+/* After so many points that did nothing the handler is taken to loop, and its thread is stopped: it
+ * would use its slot for ever. */
 #define VOIDS_MAX 1000
 /* A write that was not stored is repeated after this. */
 #define REPEAT_US 20000
@@ -30,21 +33,28 @@
 
 /* ---- Making and ending ----------------------------------------------------------------------- */
 
+struct pass *pass_make(struct pawl_call *t, struct journal *taken)
+{
+    struct pass *p = taken ? mem_zalloc(sizeof *p) : NULL;
+    if (!p) {
+        journal_free(taken);
+        t->state_fault = BYTES("no memory for its steps"); /* a reply becomes an error */
+        return NULL;
+    }
+    p->journal = taken;
+    arena_init(&p->answers, ANSWERS_LEN_MAX);
+    atomic_store(&t->pass, p);
+    return p;
+}
+
 static struct pass *pass_of(struct pawl_call *t)
 {
     struct pass *p = atomic_load(&t->pass);
     if (p)
         return p;
-    p = mem_zalloc(sizeof *p);
-    if (p)
-        p->journal = journal_new(t->call->seq);
-    if (!p || !p->journal) {
-        mem_free(p);
-        t->state_fault = BYTES("no memory for its steps"); /* a reply becomes an error */
+    p = pass_make(t, journal_new(t->call->seq));
+    if (!p)
         return NULL;
-    }
-    arena_init(&p->answers, ANSWERS_LEN_MAX);
-    atomic_store(&t->pass, p);
     pthread_mutex_lock(&t->e->pool.lock);
     durations_note_steps(&t->e->pool.durations, t->handler);
     pool_count_slow(&t->e->pool, t, !t->hung && !t->blocked);
@@ -70,6 +80,8 @@ void pass_free(struct pawl_call *t)
 enum pass_answer pass_over(struct pawl_call *t, enum pass_over how, struct bytes error)
 {
     struct pass *p = atomic_load(&t->pass);
+    if (t->e->replay)
+        replay_over(t, how == PASS_FAILED, error);
     if (p->over != PASS_RUNS)
         return PASS_VOID;
     p->over = how;
@@ -77,9 +89,22 @@ enum pass_answer pass_over(struct pawl_call *t, enum pass_over how, struct bytes
     return PASS_VOID;
 }
 
+/* The handler asks for what no step can be. */
+static enum pass_answer misused(struct pawl_call *t, struct bytes text)
+{
+    if (t->e->replay)
+        replay_misused(t, text);
+    return atomic_load(&t->undoing) ? pass_undo(t) : pass_over(t, PASS_FAILED, text);
+}
+
 enum pass_answer pass_refuse(struct pawl_call *t, const char *text)
 {
-    return pass_enter(t) ? pass_over(t, PASS_FAILED, bytes_of(text)) : PASS_VOID;
+    return pass_enter(t) ? misused(t, bytes_of(text)) : PASS_VOID;
+}
+
+enum pass_answer pass_no_memory(struct pawl_call *t)
+{
+    return pass_enter(t) ? pass_over(t, PASS_ERROR, BYTES("no memory for its steps")) : PASS_VOID;
 }
 
 void pass_deadline(struct pawl_call *t, int64_t timeout_us)
@@ -98,6 +123,7 @@ bool pass_open(struct pawl_call *t)
     struct journal *j;
     if (!(t->e->traits & STORE_DRIVEN) || journal_open(t->e, t->call->seq, &j, &err) != PAWL_OK)
         return false;
+    atomic_store(&t->undoing, j->undoing); /* before others see the pass (exec_undoing) */
     struct pass *p = pass_of(t);
     if (!p) {
         journal_free(j);
@@ -106,7 +132,6 @@ bool pass_open(struct pawl_call *t)
     journal_free(p->journal);
     p->journal = j;
     p->begun = true;
-    atomic_store(&t->undoing, j->undoing);
     if (j->has_input)
         t->input = j->input;
     return true;
@@ -122,12 +147,22 @@ static void item_back(struct pawl_call *t, enum ending how, struct bytes error)
     attempt_error(t, how, error);
 }
 
+/* Does the end of the handler begin the undos? A pass that undoes, and whose handler could not come
+ * to all steps this time, is tried again as the handler says. */
+static bool ends_in_undo(struct pawl_call *t, const struct pass *p)
+{
+    if (p->over != PASS_RUNS || !atomic_load(&t->undoing))
+        return false;
+    bool again = t->item.how == END_ERROR || t->item.how == END_LATER;
+    return t->item.how != END_RELEASE && !(again && pass_undo_missing(p));
+}
+
 bool pass_end(struct pawl_call *t)
 {
     struct pass *p = atomic_load(&t->pass);
     if (!p)
         return true;
-    if (p->over == PASS_RUNS && atomic_load(&t->undoing) && t->item.how != END_RELEASE)
+    if (ends_in_undo(t, p))
         pass_undo(t);
     else if (p->over == PASS_RUNS && (p->n_lazy || p->n_published))
         (void)!pass_flush(t);
@@ -156,8 +191,8 @@ bool pass_end(struct pawl_call *t)
 
 /* ---- Void points ----------------------------------------------------------------------------- */
 
-/* The handler loops over points that do nothing. End the attempt here, give its slot to another
- * thread, and keep this one. */
+/* The handler loops over points that do nothing. End the attempt here and give its slot to another
+ * thread; this one never returns, because the handler would go on. */
 static void park(struct pawl_call *t)
 {
     log_fields(LOG_ERROR, "a handler goes on after its run was suspended; its thread is stopped",
@@ -211,7 +246,8 @@ bool pass_enter(struct pawl_call *t)
     else if (atomic_load(&t->stop) == STOP_PROCESS)
         pass_over(t, PASS_BACK, BYTES_NONE);
     else if (session_open(t))
-        pass_over(t, PASS_FAILED, BYTES("SQL outside of its steps, which take it with them"));
+        pass_over(t, PASS_FAILED,
+                  BYTES("pawl_sql() was called outside of a step, by a handler that takes steps"));
     else if (run_wait_before(t, &err) != PAWL_OK)
         pass_over(t, err.status == PAWL_BUSY ? PASS_BACK : PASS_GONE, BYTES_NONE);
     return p->over == PASS_RUNS;
@@ -270,7 +306,7 @@ bool pass_next(struct pawl_call *t, enum step_kind kind, struct bytes name,
     if (fault) {
         const char *text =
             arena_printf(&t->arena, "step \"%s\": its name %s", text_quote(name, quoted), fault);
-        pass_over(t, PASS_FAILED, text ? bytes_of(text) : BYTES("the name of a step"));
+        misused(t, text ? bytes_of(text) : BYTES("the name of a step"));
         return false;
     }
     *out_stored = pass_name(t, name);
@@ -279,6 +315,10 @@ bool pass_next(struct pawl_call *t, enum step_kind kind, struct bytes name,
         return false;
     }
     const struct workflow_row *row = pass_row(p, ++p->no);
+    if (t->e->replay)
+        replay_point(
+            t, &(struct workflow_step){ .no = p->no, .kind = kind, .stored_name = *out_stored },
+            row);
     if (row)
         p->n_published = 0; /* stored with this step */
     if (row && (row->kind != kind || !bytes_eq(row->name, *out_stored))) {
@@ -292,7 +332,7 @@ bool pass_next(struct pawl_call *t, enum step_kind kind, struct bytes name,
 
 /* ---- Operations ------------------------------------------------------------------------------ */
 
-/* Is the attempt still ours to go on with? */
+/* May this thread go on with the attempt? */
 static bool goes_on(struct pawl_call *t)
 {
     return atomic_load(&t->stage) == ATTEMPT_RUNNING && atomic_load(&t->stop) != STOP_PROCESS;
@@ -327,7 +367,7 @@ static void ask(struct pawl_call *t, struct workflow_op *q, enum pass_sql sql, s
     exec_look(t->e, out->ended, out->n_ended);
 }
 
-/* Remember what is stored now, for a later pass. */
+/* Put what is stored now into the journal, for a later pass. */
 static void remember(struct pawl_call *t, const struct workflow_steps *q)
 {
     struct pass *p = atomic_load(&t->pass);
@@ -381,7 +421,7 @@ struct bytes pass_refusal(struct pawl_call *t, const struct op *op)
     return text.data ? text : BYTES("its steps were not stored");
 }
 
-/* What the store answered, or that it did not. False: the pass is over. */
+/* What follows from the answer of the store, or from its absence. False: the pass is over. */
 static bool answered(struct pawl_call *t, const struct op *op, enum pass_sql sql)
 {
     struct pass *p = atomic_load(&t->pass);
@@ -412,6 +452,35 @@ bool pass_say(struct pawl_call *t, struct workflow_step *v, size_t n, enum pass_
     return pass_say_sending(t, &(struct pass_saying){ .v = v, .n = n, .sql = sql }, out_op);
 }
 
+struct workflow_steps pass_context(struct pawl_call *t)
+{
+    const struct exec *e = t->e;
+    bool served = t->handler >= 0;
+    return (struct workflow_steps){
+        .version = served ? e->registry.v[t->handler].version : BYTES_NONE,
+        .pin = e->conf.pin_versions,
+        .node = bytes_of(e->conf.node),
+        .undoing = atomic_load(&t->undoing),
+    };
+}
+
+/* The store refuses a value that was published. What has happened is stored without it, and then
+ * the run fails: the handler was told that it was published. */
+static bool unpublished(struct pawl_call *t, const struct pass_saying *s, const struct op *refused)
+{
+    struct pass *p = atomic_load(&t->pass);
+    struct pass_saying happened = *s;
+    struct bytes why = pass_refusal(t, refused);
+    struct op op;
+    if (!s->n || s->v[0].says == SAYS_WAIT || s->v[0].says == SAYS_CHILD)
+        happened.n = 0;
+    p->n_published = 0;
+    if ((happened.n || p->n_lazy) && !pass_say_sending(t, &happened, &op))
+        return false;
+    pass_over(t, PASS_FAILED, why);
+    return false;
+}
+
 bool pass_say_sending(struct pawl_call *t, const struct pass_saying *s, struct op *out_op)
 {
     struct pass *p = atomic_load(&t->pass);
@@ -426,20 +495,19 @@ bool pass_say_sending(struct pawl_call *t, const struct pass_saying *s, struct o
         if (s->n)
             memcpy(all + lazy, s->v, s->n * sizeof *all);
     }
-    bool served = t->handler >= 0;
-    struct workflow_op q = { .what = WORKFLOW_STEPS,
-                             .steps = { .v = all,
-                                        .n = lazy + s->n,
-                                        .published = p->published,
-                                        .n_published = p->n_published,
-                                        .send = s->send,
-                                        .n_send = s->n_send,
-                                        .version = served ? t->e->registry.v[t->handler].version
-                                                          : BYTES_NONE,
-                                        .node = bytes_of(t->e->conf.node),
-                                        .undoing = atomic_load(&t->undoing) } };
+    struct workflow_op q = { .what = WORKFLOW_STEPS, .steps = pass_context(t) };
+    q.steps.v = all;
+    q.steps.n = lazy + s->n;
+    q.steps.published = p->published;
+    q.steps.n_published = p->n_published;
+    q.steps.send = s->send;
+    q.steps.n_send = s->n_send;
     ask(t, &q, s->sql, out_op);
     const struct workflow_op *answer = out_op->feature.ctx;
+    if (out_op->status != PAWL_OK && answer->steps.unpublished && s->sql == PASS_NO_SQL)
+        return unpublished(t, s, out_op);
+    if (out_op->status != PAWL_OK && answer->steps.unpublished)
+        p->n_published = 0; /* its SQL is undone: it fails, without them */
     if (out_op->status == PAWL_OK && s->n)
         memcpy(s->v, answer->steps.v + lazy, s->n * sizeof *s->v);
     return answered(t, out_op, s->sql);

@@ -45,22 +45,28 @@ bool pass_patched(struct pawl_call *t, struct bytes id);
 enum pass_answer pass_publish(struct pawl_call *t, struct bytes name, struct payload value);
 /* Forget the steps and begin again with this input. */
 enum pass_answer pass_restart(struct pawl_call *t, struct payload input);
-/* A durable point was called wrongly: the run fails with this text. */
+/* A durable point was called wrongly: the run fails with this text. A pass that undoes is as far as
+ * the handler comes, and undoes now. */
 enum pass_answer pass_refuse(struct pawl_call *t, const char *text);
-/* This child has ended, as a join or select has said. */
+/* There is no memory for a durable point: the attempt ends with an error, and another one tries
+ * again. */
+enum pass_answer pass_no_memory(struct pawl_call *t);
+/* Has a join or select of this pass found that this child has ended? */
 bool pass_child_ended(struct pawl_call *t, struct bytes id);
-/* A join or select said so. */
+/* Remember that a join or select found it so. */
 void pass_child_is_ended(struct pawl_call *t, struct bytes id);
 
-/* Is the pass over, so that nothing has an effect any more? Counts as a void point. */
+/* Is the pass over, so that nothing has an effect any more? Then this counts as a point that did
+ * nothing. */
 bool pass_void(struct pawl_call *t);
 /* Does it take steps, and is it outside of one? Then SQL is refused. */
 bool pass_between(const struct pawl_call *t);
 /* Is it inside a step? Then a state cannot be set. */
 bool pass_inside(const struct pawl_call *t);
-/* The name in the id of the n-th call, from 1, that the step sends which runs now, in t->arena;
- * NULL outside of a step, and without memory. */
-const char *pass_sent_id(struct pawl_call *t, size_t n);
+/* The id of the n-th call, from 1, that the step sends which runs now, in t->arena; `ask`: that it
+ * asks. It has the name of the step, because a later pass does not run the steps before it. NULL
+ * outside of a step, and without memory. */
+const char *pass_sent_id(struct pawl_call *t, bool ask, size_t n);
 
 /* ---- For attempts ---------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /*
  * pass_inside.h - what the files of passes share: pass.c (durable points, operations, the end),
- * pass_step.c (steps that run code), pass_undo.c (undoing). Private to them.
+ * pass_step.c (steps that run code), pass_point.c (steps that run none), pass_undo.c (undoing).
+ * Private to them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -69,6 +70,8 @@ struct pass_late {
     struct workflow_step step;
 };
 
+/* A pass over this journal, which it takes. NULL without memory. */
+struct pass *pass_make(struct pawl_call *t, struct journal *taken);
 /* A durable point: is the pass still running, and may it have one here? */
 MUST_USE bool pass_enter(struct pawl_call *t);
 /* The stored row of the forward step with this number; NULL: there is none. */
@@ -80,6 +83,8 @@ MUST_USE bool pass_next(struct pawl_call *t, enum step_kind kind, struct bytes n
                         const struct workflow_row **out_row, struct bytes *out_stored);
 
 enum pass_sql { PASS_NO_SQL, PASS_SQL_KEPT, PASS_SQL_UNDONE };
+/* What every operation of the pass says of it: version, node, and whether it undoes. */
+struct workflow_steps pass_context(struct pawl_call *t);
 /* Store these steps with what waits to be stored. True: they are stored, or refused: *out_op has
  * the answer. False: the pass is over. */
 MUST_USE bool pass_say(struct pawl_call *t, struct workflow_step *v, size_t n, enum pass_sql sql,
@@ -135,7 +140,11 @@ void pass_try_over(struct pawl_call *t, const struct pass_step *s);
 /* Undoing pass: this step has ended, or may have happened. */
 void pass_undo_note(struct pawl_call *t, const struct pass_step *s, struct bytes stored,
                     const struct workflow_row *row);
-/* Undo all that was noted; then the pass is over. */
+/* A step that has an undo to run, and to which the handler of this pass did not come; NULL: none.
+ */
+const struct workflow_row *pass_undo_missing(const struct pass *p);
+/* Undo all that was noted; then the pass is over. Nothing is undone if a step is missing: then the
+ * pass ends with an error that names it. */
 enum pass_answer pass_undo(struct pawl_call *t);
 
 /* The error text of an operation that was refused. */

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/limits.h"
+#include "exec/replay.h"
 #include "store/feature.h"
 
 enum pass_answer pass_known(struct pawl_call *t, const struct workflow_row *row,
@@ -36,6 +38,27 @@ static enum pass_answer settled(struct pawl_call *t, const struct op *op,
     return pass_known(t, &row, out);
 }
 
+/* Has the sleep ended by its time? By the clock of the database, which said it when the run was
+ * claimed; later passes do not move that time. */
+static bool passed(const struct pawl_call *t, const struct workflow_row *row)
+{
+    return row && row->kind == STEP_SLEEP && row->status == STEP_WAITING && row->until_us &&
+           row->until_us <= t->call->claimed_us;
+}
+
+/* That a sleep is over is stored with what comes next: a pass that is cut off before finds the same
+ * again. */
+static enum pass_answer slept(struct pawl_call *t, const struct workflow_step *s)
+{
+    struct workflow_step over = { .no = atomic_load(&t->pass)->no,
+                                  .name = arena_copy(&t->arena, s->name),
+                                  .kind = s->kind,
+                                  .says = SAYS_PASSED };
+    if (!over.name.data)
+        return pass_over(t, PASS_ERROR, BYTES("no memory for its steps"));
+    return pass_lazy(t, &over) ? PASS_GOES_ON : PASS_VOID;
+}
+
 static enum pass_answer point(struct pawl_call *t, struct workflow_step *s, struct payload *out)
 {
     const struct workflow_row *row;
@@ -47,6 +70,8 @@ static enum pass_answer point(struct pawl_call *t, struct workflow_step *s, stru
         return pass_known(t, row, out);
     if (atomic_load(&t->undoing))
         return pass_undo(t);
+    if (passed(t, row))
+        return slept(t, s);
     s->no = atomic_load(&t->pass)->no;
     return pass_say(t, s, 1, PASS_NO_SQL, &op) ? settled(t, &op, s, out) : PASS_VOID;
 }
@@ -129,6 +154,8 @@ enum pass_answer pass_publish(struct pawl_call *t, struct bytes name, struct pay
     size_t at = 0;
     while (at < p->n_published && !bytes_eq(p->published[at].name, name))
         at++;
+    if (at == PUBLISHED_MAX)
+        return pass_over(t, PASS_FAILED, BYTES("more published values than the 1000 of a run"));
     if (at == p->cap_published) {
         size_t cap = at ? at * 2 : 4;
         struct workflow_value *v = arena_alloc(&t->arena, cap * sizeof *v);
@@ -149,10 +176,12 @@ enum pass_answer pass_publish(struct pawl_call *t, struct bytes name, struct pay
 
 enum pass_answer pass_restart(struct pawl_call *t, struct payload input)
 {
-    struct workflow_op q = { .what = WORKFLOW_RESTART, .input = input };
+    struct workflow_op q = { .what = WORKFLOW_RESTART, .input = input, .steps = pass_context(t) };
     struct op op;
     if (!pass_enter(t))
         return PASS_VOID;
+    if (t->e->replay)
+        replay_restarts(t);
     if (atomic_load(&t->undoing))
         return pass_undo(t);
     if (!pass_flush(t))

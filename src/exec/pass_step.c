@@ -14,25 +14,27 @@
 
 /* ---- One try --------------------------------------------------------------------------------- */
 
-/* The answer of the handler, or of the step that runs. */
+/* What the handler has answered, sent and asked so far; put aside while a step runs. */
 struct aside {
     struct finish_item item;
     bool answered, state_for_good;
     struct bytes state_fault;
     struct call_spec *send;
     size_t n_send, cap_send;
+    int n_asked;
 };
 
 static struct aside put_aside(struct pawl_call *t)
 {
     struct aside a = { t->item, t->answered, t->state_for_good, t->state_fault,
-                       t->send, t->n_send,   t->cap_send };
+                       t->send, t->n_send,   t->cap_send,       t->n_asked };
     t->item =
         (struct finish_item){ .seq = t->call->seq, .id = t->call->spec.id, .retry_in_us = -1 };
     t->answered = t->state_for_good = false;
     t->state_fault = BYTES_NONE;
     t->send = NULL;
     t->n_send = t->cap_send = 0;
+    t->n_asked = 0;
     return a;
 }
 
@@ -45,9 +47,10 @@ static void take_back(struct pawl_call *t, const struct aside *a)
     t->send = a->send;
     t->n_send = a->n_send;
     t->cap_send = a->cap_send;
+    t->n_asked = a->n_asked;
 }
 
-const char *pass_sent_id(struct pawl_call *t, size_t n)
+const char *pass_sent_id(struct pawl_call *t, bool ask, size_t n)
 {
     const struct pass *p = atomic_load(&t->pass);
     int64_t generation = MAX(p->journal->generation, 1);
@@ -56,8 +59,8 @@ const char *pass_sent_id(struct pawl_call *t, size_t n)
         return NULL;
     if (generation > 1)
         snprintf(mark, sizeof mark, "~%lld", (long long)generation);
-    return arena_printf(&t->arena, "%.*s%s.%.*s.%zu", BYTES_ARG(t->call->spec.id), mark,
-                        BYTES_ARG(p->inside), n);
+    return arena_printf(&t->arena, "%.*s%s.%.*s.%s%zu", BYTES_ARG(t->call->spec.id), mark,
+                        BYTES_ARG(p->inside), ask ? "ask." : "", n);
 }
 
 void pass_try(struct pawl_call *t, const struct pass_step *s, const struct pass_undo *undo,
@@ -112,12 +115,10 @@ void pass_try_timed(struct pawl_call *t, const struct pass_step *s,
     late->step = *says;
     late->step.says = last && says->kind != STEP_UNDO ? SAYS_ERROR : SAYS_BEGUN;
     late->step.error = text;
-    late->op = (struct workflow_op){ .what = WORKFLOW_STEPS,
-                                     .steps = { .v = &late->step,
-                                                .n = 1,
-                                                .undoing = atomic_load(&t->undoing),
-                                                .ends = true,
-                                                .node = bytes_of(t->e->conf.node) } };
+    late->op = (struct workflow_op){ .what = WORKFLOW_STEPS, .steps = pass_context(t) };
+    late->op.steps.v = &late->step;
+    late->op.steps.n = 1;
+    late->op.steps.ends = true;
     late->with = (struct feature_op){ .of = &feature_workflow, .ctx = &late->op };
     late->item = (struct finish_item){
         .seq = t->call->seq,
@@ -151,6 +152,16 @@ void pass_timed_out(struct pawl_call *t, struct finish_item *theirs)
 
 /* ---- A step ---------------------------------------------------------------------------------- */
 
+/* Store the lazy steps. What was published is stored with the step itself. */
+static bool flush_lazy(struct pawl_call *t, struct pass *p)
+{
+    size_t published = p->n_published;
+    p->n_published = 0;
+    bool ok = pass_flush(t);
+    p->n_published = published;
+    return ok;
+}
+
 /* Before it runs: what has to be stored first. The first step of a run with an undo is stored as
  * begun, so that it is known to be in doubt if nothing follows; before a later one it is enough
  * that nothing else is unstored. */
@@ -159,8 +170,10 @@ static bool before(struct pawl_call *t, const struct pass_step *s, const struct 
     struct pass *p = atomic_load(&t->pass);
     struct workflow_step begun = *step;
     struct op op;
+    if (p->must_store && (!s->undo || p->begun))
+        return pass_flush(t);
     if (!s->undo || p->begun)
-        return !p->must_store && !(s->undo && p->n_lazy) ? true : pass_flush(t);
+        return s->undo && p->n_lazy ? flush_lazy(t, p) : true;
     begun.says = SAYS_BEGUN;
     begun.attempts = 0;
     if (!pass_say(t, &begun, 1, PASS_NO_SQL, &op))
@@ -170,7 +183,7 @@ static bool before(struct pawl_call *t, const struct pass_step *s, const struct 
     return op.status == PAWL_OK;
 }
 
-/* It has failed for good, and so does the pass. */
+/* The step has failed for good, and so does the pass. */
 static enum pass_answer failed(struct pawl_call *t, struct workflow_step *step, enum step_says says,
                                const struct pass_try *try)
 {
@@ -184,7 +197,7 @@ static enum pass_answer failed(struct pawl_call *t, struct workflow_step *step, 
     return pass_over(t, PASS_FAILED, try->error.data ? try->error : BYTES("a step failed"));
 }
 
-/* Its result could not be stored, so it has happened without one. */
+/* The store refused the step's result: it has happened, and has none. */
 static enum pass_answer unstorable(struct pawl_call *t, struct workflow_step *step,
                                    const struct op *op)
 {

@@ -41,7 +41,8 @@ void pass_undo_note(struct pawl_call *t, const struct pass_step *s, struct bytes
 {
     struct pass *p = atomic_load(&t->pass);
     bool completed = row && row->status == STEP_COMPLETED;
-    if (!s->undo || (row && row->undone) || (!completed && !in_doubt(p, row)))
+    /* A stored step without an undo is final: taken over by a fork, or older than its undo. */
+    if (!s->undo || (row && (row->undone || !row->undo)) || (!completed && !in_doubt(p, row)))
         return;
     struct pass_step *kept = arena_alloc(&t->arena, sizeof *kept);
     if (!kept || !room(t, p)) {
@@ -86,7 +87,7 @@ static const struct workflow_row *undo_row(struct pawl_call *t, const struct pas
     return found;
 }
 
-/* What came of a try is stored. True: it has ended well. */
+/* Store what came of a try. True: the undo has ended well. */
 static bool say(struct pawl_call *t, struct workflow_step *step, const struct pass_step *s,
                 const struct pass_try *try)
 {
@@ -142,9 +143,28 @@ static bool undo_one(struct pawl_call *t, const struct pass_undo *u)
     return say(t, &step, u->step, &try);
 }
 
+const struct workflow_row *pass_undo_missing(const struct pass *p)
+{
+    const struct journal *j = p->journal;
+    for (size_t i = 0; i < j->n; i++) {
+        const struct workflow_row *row = &j->v[i];
+        bool due = row->kind == STEP_RUN && row->undo && !row->undone;
+        if (due && row->status != STEP_REFUSED && row->no > p->no)
+            return row;
+    }
+    return NULL;
+}
+
 enum pass_answer pass_undo(struct pawl_call *t)
 {
     struct pass *p = atomic_load(&t->pass);
+    const struct workflow_row *missing = pass_undo_missing(p);
+    if (missing) {
+        const char *text = arena_printf(
+            &t->arena, "the handler ended before its step \"%.*s\", which has to be undone",
+            BYTES_ARG(missing->name));
+        return pass_over(t, PASS_ERROR, text ? bytes_of(text) : BYTES("a step was not reached"));
+    }
     if (p->n_undos)
         qsort(p->undos, p->n_undos, sizeof *p->undos, compare);
     for (size_t i = 0; i < p->n_undos && p->over == PASS_RUNS; i++) {

@@ -109,8 +109,27 @@ enum pawl_status registry_version(struct registry *r, int at, struct bytes versi
     return PAWL_OK;
 }
 
+/* A run is claimed by its type, and pinned to a version of its type. */
+static enum pawl_status one_version(const struct registry_entry *a, const struct registry_entry *b,
+                                    struct pawl_err *err)
+{
+    if (bytes_eq(a->version, b->version))
+        return PAWL_OK;
+    return err_set(err, PAWL_INVALID,
+                   "handlers \"%s.%s\" (version \"%.*s\") and \"%s.%s\" (version \"%.*s\"): "
+                   "handlers of one type must have the same version",
+                   a->type, a->method, BYTES_ARG(a->version), b->type, b->method,
+                   BYTES_ARG(b->version));
+}
+
 enum pawl_status registry_seal(struct registry *r, struct pawl_err *err)
 {
+    for (size_t i = 1; i < r->n; i++)
+        if (bytes_eq(r->v[i].type_b, r->v[i - 1].type_b)) {
+            enum pawl_status st = one_version(&r->v[i - 1], &r->v[i], err);
+            if (st != PAWL_OK)
+                return st;
+        }
     mem_free(r->types);
     r->n_types = 0;
     r->types = mem_alloc((r->n ? r->n : 1) * sizeof(*r->types));

@@ -35,7 +35,8 @@ MUST_USE enum pawl_status registry_add(struct registry *r, const char *type, con
 /* The handler at this index is of this version of its module; copied. NO_MEMORY. */
 MUST_USE enum pawl_status registry_version(struct registry *r, int at, struct bytes version,
                                            struct pawl_err *err);
-/* Make `types`; nothing is added after this. NO_MEMORY. */
+/* Make `types`; nothing is added after this. INVALID: handlers of one type have different versions.
+ * NO_MEMORY. */
 MUST_USE enum pawl_status registry_seal(struct registry *r, struct pawl_err *err);
 /* The index into `v` of the handler that serves it; below 0: there is none. */
 int registry_find(const struct registry *r, struct bytes type, struct bytes method);

@@ -50,6 +50,18 @@ static enum pawl_status enter(struct exec *e, const struct exec_workers *w, stru
                       err);
 }
 
+/* A setting without effect is better known. */
+static void warn_no_version(const struct exec *e)
+{
+    const struct registry *r = &e->registry;
+    bool any = !e->conf.pin_versions;
+    for (size_t i = 0; i < r->n && !any; i++)
+        any = r->v[i].version.data != NULL;
+    if (!any)
+        log_line(LOG_WARN, "versions is pin, and no handler of this process has a version: runs "
+                           "that begin here are not pinned (pawl_module_version)");
+}
+
 enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct pawl_err *err)
 {
     struct pool *p = &e->pool;
@@ -67,6 +79,8 @@ enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct
     if (st == PAWL_OK)
         st = has_make(&p->has, w->has, w->n_has, err);
     if (st == PAWL_OK)
+        st = has_versions(&p->has, &e->registry, err);
+    if (st == PAWL_OK)
         st = enter(e, w, err); /* The first heartbeat is stored before anything is claimed. */
     if (st != PAWL_OK)
         return st;
@@ -79,6 +93,7 @@ enum pawl_status exec_start(struct exec *e, const struct exec_workers *w, struct
     if (made < w->slots)
         log_line(LOG_WARN, "%d workers run instead of %d: no more threads could be made", made,
                  w->slots);
+    warn_no_version(e);
     pthread_mutex_lock(&p->lock);
     p->slots = made; /* a lease records how many of its calls may run at once */
     p->started = true;

@@ -49,43 +49,14 @@ static int64_t version_make(const struct ledger *d, struct cron_op *q, const str
     return q->made_us;
 }
 
-/* Did an earlier try of this operation store this row? */
-static bool is_own(const struct cron_op *q, const struct row *r)
-{
-    return q->made_us && r->stored && r->version == q->made_us;
-}
-
-/* ---- Conditions ------------------------------------------------------------------------------ */
-
-static bool fits(const struct cron_op *q, const struct row *r)
-{
-    bool conditional = q->if_version || q->n_or_versions || q->if_any;
-    if (q->if_none && r->stored)
-        return false;
-    bool any = !conditional || (q->if_any && r->stored);
-    any = any || (r->stored && q->if_version == r->version);
-    for (size_t i = 0; i < q->n_or_versions; i++)
-        any = any || (r->stored && q->or_versions[i] == r->version);
-    return any;
-}
-
-/* Must the schedule exist, and does it not? Does the condition not hold? Then the operation is
- * refused. */
+/* The condition does not hold, or there is no such schedule: the operation is refused. */
 static bool blocked(struct op *op, const struct row *r, bool must_exist)
 {
     struct cron_op *q = op->feature.ctx;
-    char version[32] = "";
-    if (must_exist && !r->stored) {
-        op->status = err_set(&op->err, PAWL_NOT_FOUND, "no schedule \"%.*s\"", BYTES_ARG(q->name));
-        return true;
-    }
-    if (fits(q, r))
+    if (!cron_blocked(q, r, must_exist, &op->err))
         return false;
+    op->status = op->err.status;
     q->version = r->stored ? r->version : 0;
-    if (r->stored)
-        snprintf(version, sizeof version, "%lld", (long long)r->version);
-    op->status = err_set(&op->err, PAWL_STALE, "schedule \"%.*s\" %s%s", BYTES_ARG(q->name),
-                         r->stored ? "has version " : "does not exist", version);
     return true;
 }
 
@@ -159,80 +130,54 @@ static enum pawl_status pause_write(struct ledger *d, struct op *op, struct row 
 }
 
 static enum pawl_status put_new(struct ledger *d, struct op *op, struct row *r,
-                                const struct plan *p, struct bytes spec, struct pawl_err *err)
+                                const struct decided *v, struct pawl_err *err)
 {
     struct cron_op *q = op->feature.ctx;
-    struct schedule_tick next;
     int64_t now_us = feature_now(d);
-    enum pawl_status st = PAWL_OK;
-    bool paused = q->schedule->paused_given ? q->schedule->paused : r->pause == PAUSE_YES;
-    struct pawl_err why;
-    st = schedule_rule_check(&p->s.rule, p->zone, now_us, &why);
-    if (st != PAWL_OK)
-        return refused(op, &why, err);
-    /* Never back, and never to a tick of the former schedule. */
-    if (!schedule_next(&p->s.rule, p->zone, MAX(now_us, r->last.at_us), &next))
-        return refuse(op, PAWL_INVALID, " has no tick in the future");
-    if (r->stored)
-        st = former_ends(d, q, r, err);
     bool is_new = !r->stored;
+    enum pawl_status st = is_new ? PAWL_OK : former_ends(d, q, r, err);
     r->version = version_make(d, q, r);
     r->created_us = is_new ? now_us : r->created_us;
     r->updated_us = now_us;
-    r->spec = spec;
-    r->zone_data = arena_copy(feature_arena(d), bytes_of(zone_version(p->zone)));
-    r->next = next;
-    r->last = tick_in(p->zone, r->last.at_us);
+    r->spec = v->spec;
+    r->zone_data = arena_copy(feature_arena(d), bytes_of(zone_version(v->plan.zone)));
+    r->next = v->next;
+    r->last = tick_in(v->plan.zone, r->last.at_us);
     r->waiting_us = 0;
-    r->pause = paused ? PAUSE_YES : PAUSE_NO;
+    r->pause = v->paused ? PAUSE_YES : PAUSE_NO;
     row_set_due(r, now_us);
     q->created = is_new;
     q->changed = true;
     q->version = r->version;
-    op->feature.timed = !paused;
+    op->feature.timed = !v->paused;
     if (st != PAWL_OK || !r->zone_data.data)
         return st == PAWL_OK ? err_no_memory(err, "a schedule") : st;
     return is_new ? row_add(d, r, err) : row_put(d, r, err);
 }
 
-/* A repeat finds the row that its first try stored, and answers as that did: `created` and
- * `changed` still stand in the struct. Two operations that chose the same version from the same
- * former row differ in their spec, or it does not matter which of them stored it. */
+/* A PUT, PAUSE or RESUME. A repeat finds the row that its first try stored, and answers as that
+ * did: `created` and `changed` still stand in the struct. Two operations that chose the same
+ * version from the same former row differ in their spec, or it does not matter which of them stored
+ * it. */
 static enum pawl_status put(struct ledger *d, struct op *op, struct row *r, struct pawl_err *err)
 {
     struct cron_op *q = op->feature.ctx;
-    const struct schedule *s = q->schedule;
-    struct pawl_err why = { 0 };
-    struct plan p;
-    struct bytes spec;
-    bool finished;
-    enum pawl_status st = feature_finished(d, CRON_STEP, &finished, err);
+    struct decided v;
+    enum pawl_status st = cron_decide(d, q, r, &v, err);
     if (st != PAWL_OK)
         return st;
-    if (!finished)
-        return refuse(op, PAWL_STATE,
-                      " needs every node to run this version: run pawl migrate finish");
-    st = schedule_write(feature_arena(d), s, &spec, err);
-    if (st != PAWL_OK)
-        return st;
-    bool same = r->stored && bytes_eq(spec, r->spec);
-    bool pauses = s->paused_given && s->paused != (r->pause == PAUSE_YES);
-    if (is_own(q, r) && same && !pauses) {
-        q->version = r->version;
+    bool tells = !v.refused || v.why.status == PAWL_STALE;
+    if (tells)
+        q->version = r->stored ? r->version : 0;
+    if (v.own)
         return PAWL_OK;
-    }
     q->created = q->changed = false;
     counts_clear(q);
-    if (blocked(op, r, false))
+    if (v.refused)
+        return refused(op, &v.why, err);
+    if (v.change == CRON_NO_CHANGE)
         return PAWL_OK;
-    if (same && pauses)
-        return pause_write(d, op, r, s->paused, err);
-    if (same) {
-        q->version = r->version;
-        return PAWL_OK;
-    }
-    st = plan_given(s, &p, &why);
-    return st == PAWL_OK ? put_new(d, op, r, &p, spec, err) : refused(op, &why, err);
+    return v.pauses ? pause_write(d, op, r, v.paused, err) : put_new(d, op, r, &v, err);
 }
 
 /* ---- The others ------------------------------------------------------------------------------ */
@@ -251,22 +196,6 @@ static enum pawl_status remove_row(struct ledger *d, struct op *op, struct row *
     counts_clear(q);
     enum pawl_status st = former_ends(d, q, r, err);
     return st == PAWL_OK ? row_remove(d, r, err) : st;
-}
-
-static enum pawl_status pause_or_resume(struct ledger *d, struct op *op, struct row *r,
-                                        struct pawl_err *err)
-{
-    struct cron_op *q = op->feature.ctx;
-    bool paused = q->what == CRON_PAUSE;
-    if (is_own(q, r) && (r->pause == PAUSE_YES) == paused) {
-        q->version = r->version;
-        return PAWL_OK;
-    }
-    q->changed = false;
-    if (blocked(op, r, true))
-        return PAWL_OK;
-    q->version = r->version;
-    return (r->pause == PAUSE_YES) == paused ? PAWL_OK : pause_write(d, op, r, paused, err);
 }
 
 /* The id of a manual run. Without a key it is made from the moment, which must differ from that of
@@ -422,12 +351,11 @@ static enum pawl_status apply_named(struct ledger *d, struct op *op, struct pawl
         return st == PAWL_OK ? err_no_memory(err, "schedules") : st;
     switch (q->what) {
     case CRON_PUT:
+    case CRON_PAUSE:
+    case CRON_RESUME:
         return put(d, op, r, err);
     case CRON_DELETE:
         return remove_row(d, op, r, err);
-    case CRON_PAUSE:
-    case CRON_RESUME:
-        return pause_or_resume(d, op, r, err);
     case CRON_RUN:
         return run(d, op, r, err);
     case CRON_TICK:

@@ -150,8 +150,8 @@ MUST_USE enum pawl_status cron_get(struct store *s, struct arena *a, struct byte
 
 /* What a change would do, were it made now. */
 enum cron_change { CRON_NO_CHANGE, CRON_CREATE, CRON_UPDATE };
-/* Answer for a PUT, PAUSE or RESUME without a condition what its operation would, and write
- * nothing: refusals are the same. */
+/* Answer for a PUT, PAUSE or RESUME what its operation would, and write nothing: refusals are the
+ * same, also that of a condition that does not hold. */
 MUST_USE enum pawl_status cron_would(struct store *s, const struct cron_op *q,
                                      enum cron_change *out, struct pawl_err *err);
 

@@ -92,6 +92,28 @@ MUST_USE enum pawl_status plan_stored(struct arena *a, const struct row *r, stru
 /* A tick at this instant, with what a clock of the zone shows then. */
 struct schedule_tick tick_in(const struct zone *z, int64_t at_us);
 
+/* What a PUT, PAUSE or RESUME comes to, whether it is done or only asked about. */
+struct decided {
+    enum cron_change change;
+    bool refused; /* `why` says so */
+    struct pawl_err why;
+    bool own;    /* an earlier try of this operation stored the row as it is */
+    bool pauses; /* an UPDATE of `paused` alone */
+    bool paused; /* as it is to be */
+    /* of a PUT that is another schedule than the stored one: */
+    struct bytes spec;
+    struct plan plan;
+    struct schedule_tick next;
+};
+/* Decide it for this row, which is `stored` or not; nothing is written. */
+MUST_USE enum pawl_status cron_decide(struct ledger *d, const struct cron_op *q,
+                                      const struct row *r, struct decided *out,
+                                      struct pawl_err *err);
+/* Must the schedule exist, and does it not? Does the operation's condition not hold? *why says so.
+ */
+bool cron_blocked(const struct cron_op *q, const struct row *r, bool must_exist,
+                  struct pawl_err *why);
+
 /* The call of a tick, settled; `at_us` 0: a manual run. */
 MUST_USE enum pawl_status plan_call(struct ledger *d, const struct plan *p, struct bytes name,
                                     struct bytes id, int64_t at_us, struct call_spec *out,

@@ -9,33 +9,60 @@
 
 /* ---- The feature ----------------------------------------------------------------------------- */
 
-/* Lock the rows of all runs that operations of the group name by their lease, and read the steps
- * that they speak of. */
+/* Does the operation speak of steps of a run that its lease names? */
+static bool speaks(const struct op *op)
+{
+    const struct workflow_op *q = op->feature.ctx;
+    return op->feature.seq && q->what == WORKFLOW_STEPS;
+}
+
+/* Read the steps that the operations speak of, and how often the names of new ones were used. */
+static enum pawl_status load_steps(struct ledger *d, struct op *const *ops, size_t n, size_t n_refs,
+                                   struct pawl_err *err)
+{
+    struct arena *a = feature_arena(d);
+    struct step_ref *refs = arena_alloc(a, (n_refs + 1) * sizeof *refs);
+    struct name_ref *names = arena_alloc(a, (n_refs + 1) * sizeof *names);
+    size_t at = 0, n_names = 0;
+    if (!refs || !names)
+        return err_no_memory(err, "workflows");
+    for (size_t i = 0; i < n; i++) {
+        const struct workflow_op *q = ops[i]->feature.ctx;
+        for (size_t k = 0; speaks(ops[i]) && k < q->steps.n; k++)
+            refs[at++] = (struct step_ref){ run_find(d, ops[i]->feature.seq), q->steps.v[k].no };
+    }
+    enum pawl_status st = steps_load(d, refs, at, err);
+    at = 0;
+    for (size_t i = 0; i < n && st == PAWL_OK; i++) {
+        const struct workflow_op *q = ops[i]->feature.ctx;
+        for (size_t k = 0; speaks(ops[i]) && k < q->steps.n; k++, at++) {
+            const struct workflow_step *s = &q->steps.v[k];
+            if (s->kind == STEP_UNDO || step_name_fault(s->name))
+                continue;
+            if (!step_at(refs[at].run, s->no)->stored)
+                names[n_names++] = (struct name_ref){ refs[at].run, s->name };
+        }
+    }
+    return st == PAWL_OK ? uses_load(d, names, n_names, err) : st;
+}
+
+/* Lock the rows of all runs that operations of the group name by their lease, and read what these
+ * speak of. */
 static enum pawl_status load(struct ledger *d, struct op *const *ops, size_t n,
                              struct pawl_err *err)
 {
-    struct arena *a = feature_arena(d);
-    int64_t *seqs = arena_alloc(a, (n + 1) * sizeof *seqs);
-    size_t some = 0, n_refs = 0, at = 0;
+    int64_t *seqs = arena_alloc(feature_arena(d), (n + 1) * sizeof *seqs);
+    size_t some = 0, n_refs = 0;
     if (!seqs)
         return err_no_memory(err, "workflows");
     for (size_t i = 0; i < n; i++) {
         const struct workflow_op *q = ops[i]->feature.ctx;
-        if (!ops[i]->feature.seq)
-            continue;
-        seqs[some++] = ops[i]->feature.seq;
-        n_refs += q->what == WORKFLOW_STEPS ? q->steps.n : 0;
+        if (ops[i]->feature.seq)
+            seqs[some++] = ops[i]->feature.seq;
+        n_refs += speaks(ops[i]) ? q->steps.n : 0;
     }
-    struct step_ref *refs = arena_alloc(a, (n_refs + 1) * sizeof *refs);
-    enum pawl_status st = refs ? runs_lock(d, seqs, some, err) : err_no_memory(err, "workflows");
-    for (size_t i = 0; i < n && st == PAWL_OK; i++) {
-        const struct workflow_op *q = ops[i]->feature.ctx;
-        if (!ops[i]->feature.seq || q->what != WORKFLOW_STEPS)
-            continue;
-        for (size_t k = 0; k < q->steps.n; k++)
-            refs[at++] = (struct step_ref){ run_find(d, ops[i]->feature.seq), q->steps.v[k].no };
-    }
-    return st == PAWL_OK ? steps_load(d, refs, at, err) : st;
+    enum pawl_status st = runs_lock(d, seqs, some, err);
+    return st == PAWL_OK ? load_steps(d, ops, n, n_refs, err) : st;
 }
 
 static enum pawl_status apply(struct ledger *d, struct op *op, struct pawl_err *err)
@@ -52,12 +79,8 @@ static enum pawl_status apply(struct ledger *d, struct op *op, struct pawl_err *
         return workflow_retry(d, op, err);
     case WORKFLOW_RESTART:
         return workflow_restart(d, op, err);
-    case WORKFLOW_TIMEOUTS:
-        return workflow_timeouts(d, op, err);
     case WORKFLOW_FORK:
         return workflow_fork(d, op, err);
-    case WORKFLOW_FORGET:
-        return workflow_forget_keys(d, op, err);
     }
     CHECK(!"an operation of workflows");
     return PAWL_BROKEN;
@@ -157,4 +180,5 @@ const struct feature feature_workflow = {
     .flow_retry = flow_retry,
     .flows_shown = flows_shown,
     .keep = workflow_keep,
+    .gc = workflow_gc,
 };

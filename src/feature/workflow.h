@@ -46,6 +46,7 @@ enum step_says {
     SAYS_REFUSED, /* it has failed and has not happened. UNDO: the run stops */
     SAYS_RETRY,   /* a try has failed, and there will be another in retry_in_us */
     SAYS_WAIT,    /* `wait` settles it */
+    SAYS_PASSED,  /* SLEEP: its time had passed when its lease was claimed */
     SAYS_CHILD,   /* `call` is to be accepted as its child */
 };
 
@@ -84,9 +85,10 @@ struct workflow_steps { /* fenced: .token and .seq of the feature_op */
     const struct call_spec *send; /* settled: accepted if the last of the steps is stored now */
     size_t n_send;
     struct bytes version; /* of the module; absent: none. Stored when the run begins */
+    bool pin;             /* a run that begins now is for workers of this version alone */
     struct bytes node;    /* recorded with the steps */
     bool undoing;         /* this pass undoes */
-    bool by_lease;        /* what the lease says goes for `undoing` and `node` */
+    bool by_lease;        /* `undoing`, `node` and `version` are taken from the lease */
     bool ends;            /* finish_item.with: nothing waits, and the item says what follows. Also
                              of RESTART, whose item is a LATER */
     /* answer */
@@ -94,28 +96,28 @@ struct workflow_steps { /* fenced: .token and .seq of the feature_op */
     int64_t run_at_us; /* with it: when it is due; INT64_MAX: when something comes */
     bool diverged;     /* the run has ended as dead_letter: `why` names both steps */
     bool stuck;        /* the same, because an undo has failed for good */
+    bool unpublished;  /* refused because of a value that it publishes: TOO_LARGE, FULL */
     struct bytes why;
-    int64_t rev; /* of the run, after this; 0: it has ended */
+    struct bytes taken; /* the id of a child that was not made, because another call has it */
+    int64_t rev;        /* of the run, after this; 0: it has ended */
 };
 
 /* ---- The other changes ----------------------------------------------------------------------- */
 
 enum workflow_do {
     WORKFLOW_STEPS,
-    WORKFLOW_SIGNAL,   /* NOT_FOUND, GONE, STATE (ended), FULL, CONFLICT (the key had another value)
-                        */
-    WORKFLOW_CANCEL,   /* NOT_FOUND, GONE, STATE (ended, and nothing is left to undo) */
-    WORKFLOW_RETRY,    /* NOT_FOUND, GONE, STATE */
-    WORKFLOW_FORK,     /* NOT_FOUND, GONE, STATE, CONFLICT */
-    WORKFLOW_RESTART,  /* fenced: forget the steps, and begin again with `input` */
-    WORKFLOW_TIMEOUTS, /* cancel up to `max` runs whose run_timeout has passed */
-    WORKFLOW_FORGET, /* remove up to `max` consumed signals whose keys need not be known any more */
+    WORKFLOW_SIGNAL,  /* NOT_FOUND, GONE, STATE (ended), FULL, CONFLICT (the key had another value)
+                       */
+    WORKFLOW_CANCEL,  /* NOT_FOUND, GONE, STATE (ended, and nothing is left to undo) */
+    WORKFLOW_RETRY,   /* NOT_FOUND, GONE, STATE */
+    WORKFLOW_FORK,    /* NOT_FOUND, GONE, STATE, CONFLICT */
+    WORKFLOW_RESTART, /* fenced: forget the steps, and begin again with `input` */
 };
 
 struct workflow_op {
     enum workflow_do what;
     struct bytes id;             /* SIGNAL, CANCEL, RETRY, FORK: of the run */
-    struct workflow_steps steps; /* STEPS */
+    struct workflow_steps steps; /* STEPS; of RESTART what it says of the pass */
     /* SIGNAL */
     struct bytes name;
     struct payload value;
@@ -124,21 +126,18 @@ struct workflow_op {
     bool own;                      /* with `start`: one of another client is CONFLICT */
     /* CANCEL */
     bool compensate;
+    bool no_drop; /* FORBIDDEN to drop a compensation that has failed */
     /* RETRY, FORK */
     struct bytes from;    /* stored name of a step; absent: RETRY goes on */
     struct bytes fork_id; /* FORK: of the new run; absent: a new one */
     /* RESTART */
     struct payload input;
-    int max; /* TIMEOUTS, FORGET */
     /* answer */
     bool duplicate;        /* SIGNAL: the key was known; FORK: the run was there */
     bool started;          /* SIGNAL with `start`: the call is new */
     struct accepted *call; /* SIGNAL with `start`: the call */
     enum pawl_state state; /* of the run after it */
-    bool more;             /* TIMEOUTS, FORGET */
-    int64_t next_us;       /* TIMEOUTS without `more`: the next deadline; 0: none */
-    struct bytes *ids;     /* TIMEOUTS: of the runs */
-    size_t n_ids;
+    int64_t seq;           /* CANCEL: of the run */
     /* The operation's own: chosen at its first try, so that a repeat knows its row again. */
     int64_t made_rev;
     struct bytes made_id;
@@ -156,6 +155,7 @@ struct workflow_row {
     struct bytes error, node;
     int attempts;
     bool undo, undone;
+    bool final; /* a fork took it over, and never undoes it */
     int64_t until_us, started_us, completed_us;
 };
 
@@ -178,6 +178,10 @@ struct workflow_journal {
 MUST_USE enum pawl_status workflow_journal_read(struct store *s, struct arena *a, int64_t seq,
                                                 int64_t from_no, size_t len_max, int64_t have_rev,
                                                 struct workflow_journal *out, struct pawl_err *err);
+
+/* The runs that undo, at most COUNT_MAX. */
+MUST_USE enum pawl_status workflow_undoing_read(struct store *s, struct arena *a, int64_t **out,
+                                                size_t *out_n, struct pawl_err *err);
 
 /* Does this lease hold this call at this moment? LOST_LEASE: it does not. *out_claimed_us: since
  * when. */
@@ -205,6 +209,7 @@ struct workflow_run {
 
 struct workflow_query {
     enum workflow_status status; /* ANY: all */
+    bool live;                   /* with ANY: only those that have not ended */
     struct bytes name, client;   /* absent: all */
     int64_t before_seq;          /* 0: from the newest */
     int limit;                   /* 1..LIST_MAX: rows that are looked at */
@@ -267,6 +272,8 @@ enum call_wait workflow_wait_of(int64_t waits);
  * thread. */
 struct workflow_counts {
     int64_t steps, signals, compensations, divergences;
+    int64_t steps_read; /* of journals, for passes and claims: what replay costs the database */
+    int64_t taken;      /* children that were not made, because another call has their id */
 };
 /* Read the counts. */
 void workflow_counts(struct workflow_counts *out);

@@ -19,17 +19,21 @@ static enum pawl_status cancel_ended(struct ledger *d, struct op *op, struct run
     struct workflow_op *q = op->feature.ctx;
     bool may = c->state == PAWL_FAILED || c->state == PAWL_DEAD_LETTER;
     if (q->compensate && (!may || !r->stored || !r->steps || r->compensation == UNDO_DONE)) {
-        op->status = err_set(&op->err, PAWL_STATE,
-                             "run \"%.*s\" has ended, and nothing of it is "
-                             "left to undo",
-                             BYTES_ARG(c->id));
+        workflow_say_ended(op, c, ", and nothing of it is left to undo");
         return PAWL_OK;
     }
     if (!q->compensate && c->state == PAWL_CANCELLED && r->compensation != UNDO_FAILED)
         return PAWL_OK;   /* a repeat */
     if (!q->compensate) { /* the admin's drop of a failed compensation */
         if (r->compensation != UNDO_FAILED) {
-            workflow_say_refused(op, c->id, PAWL_STATE);
+            workflow_say_ended(op, c, "");
+            return PAWL_OK;
+        }
+        if (q->no_drop) {
+            op->status =
+                err_set(&op->err, PAWL_FORBIDDEN,
+                        "run \"%.*s\": its undoing failed, and only the role admin may drop it",
+                        BYTES_ARG(c->id));
             return PAWL_OK;
         }
         r->compensation = UNDO_NONE;
@@ -43,6 +47,8 @@ static enum pawl_status cancel_ended(struct ledger *d, struct op *op, struct run
         op->status = nested.status;
         op->err = nested.err;
     }
+    if (st == PAWL_OK && op->status == PAWL_OK)
+        q->state = PAWL_PROCESSING; /* it undoes */
     return st;
 }
 
@@ -55,6 +61,7 @@ enum pawl_status workflow_cancel(struct ledger *d, struct op *op, struct pawl_er
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
     q->state = c.state;
+    q->seq = c.seq;
     if (run_ended(r, &c))
         return cancel_ended(d, op, r, &c, err);
     if (c.flow && !q->compensate) {
@@ -71,55 +78,26 @@ enum pawl_status workflow_cancel(struct ledger *d, struct op *op, struct pawl_er
     return st;
 }
 
-enum pawl_status workflow_timeouts(struct ledger *d, struct op *op, struct pawl_err *err)
-{
-    struct workflow_op *q = op->feature.ctx;
-    struct led_params p = { 0 };
-    struct led_rows *rows, *next;
-    int64_t *seqs;
-    led_int(&p, feature_now(d));
-    led_int(&p, q->max);
-    enum pawl_status st = feature_query(d, SQL_WORKFLOW_LATE, &p, &rows, err);
-    seqs =
-        st == PAWL_OK ? arena_alloc(feature_arena(d), ((size_t)rows->n + 1) * sizeof *seqs) : NULL;
-    if (!seqs)
-        return st == PAWL_OK ? err_no_memory(err, "workflows") : st;
-    for (int i = 0; i < rows->n; i++)
-        seqs[i] = led_get_int(rows, i, 0);
-    st = runs_lock(d, seqs, (size_t)rows->n, err);
-    for (int i = 0; i < rows->n && st == PAWL_OK; i++) {
-        struct run *r = run_find(d, seqs[i]);
-        CHECK(r);
-        if (!r->stored || !r->deadline_us || r->deadline_us > feature_now(d))
-            continue;
-        st = run_undo(d, r, REASON_TIMEOUT, BYTES("its run_timeout has passed"), err);
-        if (st == PAWL_OK)
-            st = run_put(d, r, err);
-    }
-    if (st == PAWL_OK)
-        st = runs_wake(d, seqs, (size_t)rows->n, err);
-    q->more = st == PAWL_OK && rows->n == q->max;
-    if (st == PAWL_OK)
-        st = feature_query(d, SQL_WORKFLOW_NEXT_LATE, NULL, &next, err);
-    q->next_us = st == PAWL_OK && next->n ? led_get_int(next, 0, 0) : 0;
-    return st;
-}
-
 /* ---- Retry ----------------------------------------------------------------------------------- */
 
 /* Forget the steps from `no` on, and begin a generation. With `unread` the signals that they
- * consumed are unread again. */
+ * consumed are unread again, and their results leave room. */
 static enum pawl_status forget_from(struct ledger *d, struct run *r, int64_t no, bool unread,
                                     struct pawl_err *err)
 {
-    struct led_params p = { 0 };
-    int64_t again = 0;
+    struct led_params p = { 0 }, q = { 0 };
+    int64_t again = 0, used = signal_used_by(r, no);
     led_ints(d, &p, &r->seq, 1);
     led_ints(d, &p, &no, 1);
+    led_ints(d, &q, &r->seq, 1);
+    led_ints(d, &q, &used, 1);
     enum pawl_status st = feature_run(d, SQL_STEP_FORGET, &p, NULL, err);
     if (st == PAWL_OK && unread)
-        st = feature_run(d, SQL_SIGNAL_UNUSE, &p, &again, err);
+        st = feature_run(d, SQL_SIGNAL_UNUSE, &q, &again, err);
+    if (st == PAWL_OK && unread)
+        st = steps_len(d, r->seq, &r->bytes, err);
     r->steps_read = NULL;
+    r->uses = NULL;
     r->unread += again;
     r->next_no = MIN(r->next_no, no);
     r->steps = MIN(r->steps, no - 1);
@@ -127,9 +105,8 @@ static enum pawl_status forget_from(struct ledger *d, struct run *r, int64_t no,
     return st;
 }
 
-/* The first step that was undone; *out 0: none was. */
-static enum pawl_status first_undone(struct ledger *d, const struct run *r, int64_t *out,
-                                     struct pawl_err *err)
+enum pawl_status first_undone(struct ledger *d, const struct run *r, int64_t *out,
+                              struct pawl_err *err)
 {
     struct led_params p = { 0 };
     struct led_rows *rows;
@@ -139,7 +116,7 @@ static enum pawl_status first_undone(struct ledger *d, const struct run *r, int6
     return st;
 }
 
-/* It goes forward again: nothing is undone any more. */
+/* The run goes forward again: it no longer undoes. */
 static void forward(struct run *r)
 {
     r->undoing_us = 0;
@@ -225,28 +202,29 @@ static enum pawl_status input_put(struct ledger *d, const struct run *r, struct 
     return feature_row(d, SQL_WORKFLOW_INPUT, "iib", v, FEATURE_EXACT, err);
 }
 
+/* The children so far are final, as the steps that made them. */
+static enum pawl_status children_final(struct ledger *d, const struct run *r, struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    led_ints(d, &p, &r->seq, 1);
+    return feature_run(d, SQL_CHILD_FINAL, &p, NULL, err);
+}
+
 enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_err *err)
 {
     struct workflow_op *q = op->feature.ctx;
     struct run *r;
-    bool cancelled;
+    bool go;
     enum pawl_status st = run_get(d, op->feature.seq, &r, err);
     if (st == PAWL_OK)
-        st = feature_flow_begin(d, op, &cancelled, err);
-    if (st != PAWL_OK || op->status != PAWL_OK)
-        return st;
-    if (!r->stored)
-        st = run_new(d, r, BYTES_NONE, err);
-    r->flags |= RUN_BEGUN;
-    if (st == PAWL_OK && cancelled)
-        st = run_undo(d, r, REASON_CANCELLED, BYTES("cancelled"), err);
-    if (st != PAWL_OK)
+        st = workflow_begin(d, op, r, &go, err);
+    if (st != PAWL_OK || !go)
         return st;
     if (r->undoing_us) {
         op->status = err_set(&op->err, PAWL_STATE, "the run undoes, and does not restart");
         return PAWL_OK;
     }
-    r->flags = (r->flags & ~RUN_CUT) | RUN_HAS_INPUT;
+    r->flags = ((r->flags & ~RUN_CUT) | RUN_HAS_INPUT) + RUN_RESTARTS;
     r->bytes = 0;
     r->waits = r->wait_us = 0;
     r->let_go = true;
@@ -254,6 +232,8 @@ enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_e
     if (!q->steps.ends)
         r->pass = workflow_pass(d, op);
     st = forget_from(d, r, 1, false, err);
+    if (st == PAWL_OK)
+        st = children_final(d, r, err);
     if (st == PAWL_OK)
         st = run_put(d, r, err);
     if (st == PAWL_OK)

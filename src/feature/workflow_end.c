@@ -14,7 +14,7 @@
 #include "base/limits.h"
 
 static struct {
-    _Atomic int64_t steps, signals, compensations, divergences;
+    _Atomic int64_t steps, signals, compensations, divergences, steps_read, taken;
 } counts;
 
 void workflow_count_step(void)
@@ -37,17 +37,30 @@ void workflow_count_compensation(void)
     atomic_fetch_add(&counts.compensations, 1);
 }
 
+void workflow_count_read(int64_t steps)
+{
+    atomic_fetch_add(&counts.steps_read, steps);
+}
+
+void workflow_count_taken(void)
+{
+    atomic_fetch_add(&counts.taken, 1);
+}
+
 void workflow_counts(struct workflow_counts *out)
 {
     out->steps = atomic_load(&counts.steps);
     out->signals = atomic_load(&counts.signals);
     out->compensations = atomic_load(&counts.compensations);
     out->divergences = atomic_load(&counts.divergences);
+    out->steps_read = atomic_load(&counts.steps_read);
+    out->taken = atomic_load(&counts.taken);
 }
 
 /* ---- Undoing --------------------------------------------------------------------------------- */
 
-/* Ask the children that have not ended to cancel. */
+/* Ask the children that have not ended to cancel, unless another run may wait for them: a fork of
+ * this one. */
 static enum pawl_status children_cancel(struct ledger *d, const struct run *r, struct pawl_err *err)
 {
     enum pawl_status st = PAWL_OK;
@@ -59,13 +72,12 @@ static enum pawl_status children_cancel(struct ledger *d, const struct run *r, s
         led_int(&p, r->seq);
         led_int(&p, after);
         led_int(&p, CHILDREN_PAGE);
-        st = feature_query(d, SQL_CHILD_LIST, &p, &rows, err);
+        st = feature_query(d, SQL_CHILD_OWN, &p, &rows, err);
         n = st == PAWL_OK ? rows->n : 0;
         for (int i = 0; i < n && st == PAWL_OK; i++) {
-            struct op nested = { .kind = OP_CANCEL, .by_id = { .id = led_get(rows, i, 2) } };
-            after = led_get_int(rows, i, 1);
-            if (!led_get_int(rows, i, 4))
-                st = feature_nested(d, &nested, err); /* refused: it has ended */
+            struct op nested = { .kind = OP_CANCEL, .by_id = { .id = led_get(rows, i, 1) } };
+            after = led_get_int(rows, i, 0);
+            st = feature_nested(d, &nested, err); /* refused: it has ended */
         }
     }
     return st;
@@ -131,12 +143,16 @@ enum pawl_status flow_end(struct ledger *d, struct flow_end *q, struct pawl_err 
         return st;
     r->undoes = r->ends = false;
     r->knows = r->undoing_us && q->claimed_us >= r->undoing_us;
+    r->doubtful = !r->knows && (q->how == END_ERROR || q->how == END_TIMEOUT || q->how == END_LOST);
     q->next = FLOW_AS_IS;
     if (r->diverges.data) {
+        r->doubtful = false;
         q->next = FLOW_ENDS;
         q->state = PAWL_DEAD_LETTER;
         q->error = r->diverges;
         r->flags |= RUN_DIVERGED;
+        r->ends = r->undoing_us; /* a retry goes on with the undoing */
+        r->ends_undone = UNDO_FAILED;
         return PAWL_OK;
     }
     if (q->state == PAWL_PENDING || !r->stored)
@@ -164,8 +180,12 @@ static enum pawl_status run_moved(struct ledger *d, struct run *r, const struct 
         r->deadline_us = 0;
         r->wait_us = 0;
         r->flags |= RUN_ENDED;
+        if (r->doubtful) /* a cancel may undo it */
+            r->flags |= RUN_CUT;
         if (r->ends)
             r->compensation = r->ends_undone;
+        else if (r->compensation == UNDO_GOES_ON) /* a person ended it without the undos */
+            r->compensation = UNDO_NONE;
         r->ends = false;
         r->shown = run_shown(r, v->to);
         return run_put(d, r, err);
@@ -174,8 +194,8 @@ static enum pawl_status run_moved(struct ledger *d, struct run *r, const struct 
         r->let_go = false;
         return PAWL_OK;
     }
-    if (r->undoes) { /* it said how it ends, so nothing was cut off */
-        r->flags &= ~RUN_CUT;
+    if (r->undoes) {
+        r->flags = r->doubtful ? r->flags | RUN_CUT : r->flags & ~RUN_CUT;
         st = run_undo(d, r, REASON_FAILED, r->undoes_for, err);
     } else if (!r->knows)
         r->flags |= RUN_CUT;
@@ -235,7 +255,8 @@ enum pawl_status flows_shown(struct ledger *d, const int64_t *seqs, size_t n, en
     return st;
 }
 
-/* A run whose compensation failed, and a child one of whose parents has not ended. */
+/* Keep a run whose compensation failed, and a child as long as one of its parents has not ended.
+ */
 enum pawl_status workflow_keep(struct ledger *d, const int64_t *seqs, size_t n, bool *keep,
                                struct pawl_err *err)
 {

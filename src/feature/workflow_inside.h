@@ -18,13 +18,17 @@
 #define RUN_BUCKETS 256
 /* Columns of workflow_lock. */
 #define RUN_COLUMNS 24
+/* Steps that one statement reads. */
+#define STEPS_PAGE 1000
 
 enum run_flag {
     RUN_CUT = 1,       /* its last pass ended without a word: a step may have happened */
     RUN_HAS_INPUT = 2, /* it has restarted: its input replaces the call's */
     RUN_BEGUN = 4,     /* it is a flow; without: it only has signals */
     RUN_ENDED = 8,
-    RUN_DIVERGED = 16, /* it has ended because its code contradicts its journal */
+    RUN_DIVERGED = 16,  /* it has ended because its code contradicts its journal */
+    RUN_PINNED = 32,    /* it is for workers of its version alone, as its lane says */
+    RUN_RESTARTS = 256, /* the bits from here on: how often it has restarted */
 };
 enum run_reason { REASON_NONE, REASON_FAILED, REASON_CANCELLED, REASON_TIMEOUT };
 /* For lists: what the row alone says of the run. */
@@ -37,7 +41,8 @@ enum run_shown {
     SHOWN_CANCELLED,
     SHOWN_UNDONE,
 };
-enum step_undo { UNDO_CAN = 1, UNDO_WAS = 2 };
+/* FINAL: a fork took it over, and never undoes it. */
+enum step_undo { UNDO_CAN = 1, UNDO_WAS = 2, UNDO_FINAL = 4 };
 
 /* A row of `step`. */
 struct step_row {
@@ -51,6 +56,13 @@ struct step_row {
     int64_t attempts, undos, until_us, awaits, started_us, completed_us;
     bool stored;  /* there is such a row, as the transaction sees it; false: it was looked for */
     bool written; /* a change of it may be buffered */
+};
+
+/* How often stored steps of a run used a name. */
+struct step_use {
+    struct step_use *next; /* of the run, in no order */
+    struct bytes name;     /* borrowed from an operation of the transaction */
+    int64_t nth;           /* the last; 0: it was not used */
 };
 
 /* A row of `workflow`, and whether there is one. */
@@ -77,8 +89,10 @@ struct run {
     int64_t wait_us;   /* when what it waits for ends; 0: never */
     /* In this transaction: */
     struct step_row *steps_read;
+    struct step_use *uses;             /* read */
     bool let_go;                       /* its pass suspended it, so its leaving is no cut */
     bool knows;                        /* its pass undoes, so no step of it is in doubt */
+    bool doubtful;                     /* its pass ended without saying what became of its step */
     bool undoes;                       /* flow_end() decided that it has to undo */
     struct bytes undoes_for;           /* with it: the error */
     bool ends;                         /* flow_end() decided that its undoing is over */
@@ -126,24 +140,48 @@ struct step_row *step_at(struct run *r, int64_t no);
 /* The step with this stored name; *out NULL: there is none. */
 MUST_USE enum pawl_status step_by_name(struct ledger *d, struct run *r, struct bytes name,
                                        struct step_row **out, struct pawl_err *err);
-/* A row of an answer with the columns of step_find, without its seq. */
-struct step_row step_read(const struct led_rows *rows, int i);
+/* A row of an answer with the columns of step_find, without its seq; the column `first` is its seq.
+ */
+struct step_row step_read(const struct led_rows *rows, int i, int first);
 /* Write the row as it is. */
 MUST_USE enum pawl_status step_put(struct ledger *d, struct run *r, struct step_row *s,
                                    struct pawl_err *err);
-/* How often the name was used by steps of the run so far. */
+struct name_ref {
+    struct run *run;
+    struct bytes name;
+};
+/* Read how often these names were used, unless the transaction knows: for step_uses(). */
+MUST_USE enum pawl_status uses_load(struct ledger *d, const struct name_ref *v, size_t n,
+                                    struct pawl_err *err);
+/* How often the name was used by steps of the run so far, with those that this transaction plans.
+ */
 MUST_USE enum pawl_status step_uses(struct ledger *d, struct run *r, struct bytes name,
                                     int64_t *out_nth, struct pawl_err *err);
 
+/* How long the results of all its stored steps are. */
+MUST_USE enum pawl_status steps_len(struct ledger *d, int64_t seq, int64_t *out,
+                                    struct pawl_err *err);
+
 /* Count for workflow_counts(): a step that ended, a signal, a run whose code contradicts its
- * journal; one that begins to undo. */
+ * journal; one that begins to undo; a child whose id is another call's. */
 void workflow_count_step(void);
 void workflow_count_signal(void);
 void workflow_count_divergence(void);
 void workflow_count_compensation(void);
+/* Steps that were read for a pass. */
+void workflow_count_read(int64_t steps);
+void workflow_count_taken(void);
 
-/* Buffer a row, or if `again` write what is buffered first: one statement changes a row once. */
+/* Before a row is buffered: if a change of it may be (`again`), write what is buffered first,
+ * because one statement changes a row once. */
 MUST_USE enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err *err);
+
+/* What a signal says of the step that consumed it: its number, above the number of restarts before
+ * it, since what was consumed before a restart is final. */
+static inline int64_t signal_used_by(const struct run *r, int64_t no)
+{
+    return r->flags / RUN_RESTARTS << 32 | no;
+}
 
 #define I(x) ((union feature_value){ .i = (x) })
 #define B(x) ((union feature_value){ .b = (x) })
@@ -152,9 +190,13 @@ MUST_USE enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err
 
 /* The operations. */
 MUST_USE enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err *err);
-/* An operation of a lease that does not hold the run any more: was it stored before? */
+/* The run begins with this operation, which is STEPS or RESTART, if it has not. *out false: that
+ * was refused (feature_flow_begin()). */
+MUST_USE enum pawl_status workflow_begin(struct ledger *d, struct op *op, struct run *r, bool *out,
+                                         struct pawl_err *err);
 /* The token of the operation's lease, as text in scratch. */
 struct bytes workflow_pass(struct ledger *d, const struct op *op);
+/* An operation of a lease that does not hold the run any more: was it stored before? */
 MUST_USE enum pawl_status workflow_former(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_signal(struct ledger *d, struct op *op, struct pawl_err *err);
 /* A row of the inbox: a signal from SQL. */
@@ -163,12 +205,17 @@ MUST_USE enum pawl_status workflow_inbox(struct ledger *d, const struct inbox_ro
 MUST_USE enum pawl_status workflow_cancel(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_retry(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_err *err);
-MUST_USE enum pawl_status workflow_timeouts(struct ledger *d, struct op *op, struct pawl_err *err);
 MUST_USE enum pawl_status workflow_fork(struct ledger *d, struct op *op, struct pawl_err *err);
-MUST_USE enum pawl_status workflow_forget_keys(struct ledger *d, struct op *op,
-                                               struct pawl_err *err);
+/* A step of gc: remove up to `max` consumed signals whose keys need not be known any more. */
+MUST_USE enum pawl_status workflow_gc(struct ledger *d, int max, bool *more, struct pawl_err *err);
+/* When the key of a signal that is consumed now need not be known any more; 0: while it is one of
+ * the run's last, that is not known. */
+int64_t signal_old_at(const struct ledger *d, const struct run *r, int64_t no);
 /* Has the run ended, as its locked row says? Before it begins, its call says it. */
 bool run_ended(const struct run *r, const struct feature_call *c);
+/* The first step that is no longer done, because it was undone, or failed last; *out 0: none. */
+MUST_USE enum pawl_status first_undone(struct ledger *d, const struct run *r, int64_t *out,
+                                       struct pawl_err *err);
 /* The step that the operation's `from` names. NULL: it is refused. */
 MUST_USE enum pawl_status workflow_from(struct ledger *d, struct op *op, struct run *r,
                                         struct step_row **out, struct pawl_err *err);
@@ -180,6 +227,8 @@ MUST_USE enum pawl_status workflow_named(struct ledger *d, struct op *op, struct
                                          struct pawl_err *err);
 /* Refuse the operation because of the call with this id. */
 void workflow_say_refused(struct op *op, struct bytes id, enum pawl_status status);
+/* STATE: the run has ended, as `end` says behind its state. */
+void workflow_say_ended(struct op *op, const struct feature_call *c, const char *end);
 
 /* The wait of this step, which has not ended (workflow_wait.c): settled, then `status` and `result`
  * of the row say by what; or begun, then its row says until when and for how many children. */
@@ -192,9 +241,14 @@ MUST_USE enum pawl_status children_ended(struct ledger *d, const struct moved *v
 /* Make these runs due now, if they wait. */
 MUST_USE enum pawl_status runs_wake(struct ledger *d, const int64_t *seqs, size_t n,
                                     struct pawl_err *err);
-/* Show a value of the run, in place of an earlier one (workflow_signal.c). */
-MUST_USE enum pawl_status value_publish(struct ledger *d, struct run *r,
-                                        const struct workflow_value *v, struct pawl_err *err);
+/* May the run show the values that its pass publishes (workflow_signal.c)? known[i]: it shows one
+ * of that name already. If not, the operation is refused. */
+MUST_USE enum pawl_status values_check(struct ledger *d, struct op *op, struct run *r, bool *known,
+                                       struct pawl_err *err);
+/* Show them, in place of earlier ones. */
+MUST_USE enum pawl_status values_write(struct ledger *d, const struct run *r,
+                                       const struct workflow_steps *q, const bool *known,
+                                       struct pawl_err *err);
 
 /* ---- Reads (workflow_read.c) ----------------------------------------------------------------- */
 
@@ -203,15 +257,16 @@ struct journal_look {
     int64_t seq, from_no, have_rev;
     size_t len_max;
     struct workflow_journal *out; /* zeroed */
+    bool more;                    /* it is more than one statement may read */
 };
 /* For store_look(): read a journal; `ctx` is a struct journal_look. */
 MUST_USE enum pawl_status workflow_journal_look(struct ledger *d, void *ctx, struct pawl_err *err);
 
-/* Undoing (workflow_undo.c): from now on the run undoes what it did. */
+/* From now on the run undoes what it did (workflow_end.c). */
 MUST_USE enum pawl_status run_undo(struct ledger *d, struct run *r, enum run_reason reason,
                                    struct bytes error, struct pawl_err *err);
 
-/* The functions of struct feature (workflow_end.c). */
+/* The functions of struct feature (workflow_end.c; flow_retry() is in workflow_change.c). */
 MUST_USE enum pawl_status flows_ending(struct ledger *d, const int64_t *seqs, size_t n,
                                        struct pawl_err *err);
 MUST_USE enum pawl_status flow_end(struct ledger *d, struct flow_end *q, struct pawl_err *err);

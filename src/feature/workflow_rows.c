@@ -74,6 +74,9 @@ static void run_check(const struct run *r)
     CHECK(r->next_signal > 0 && r->unread >= 0 && r->unread < r->next_signal);
     CHECK(r->waits >= 0 && r->flags >= 0);
     CHECK(!r->undoing_us == (r->reason == REASON_NONE));
+    CHECK(r->reason <= REASON_TIMEOUT && r->compensation <= UNDO_FAILED &&
+          r->shown <= SHOWN_UNDONE);
+    CHECK(r->name.len > 0 && r->created_us > 0 && r->deadline_us >= 0 && r->wait_us >= 0);
 }
 
 struct run run_read(const struct led_rows *rows, int i)
@@ -126,7 +129,7 @@ static int compare_seqs(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Those that the transaction has not, sorted, each once. NULL without memory. */
+/* Those of `seqs` that the transaction has not read, sorted, each once. NULL without memory. */
 static int64_t *missing(struct ledger *d, struct runs *m, const int64_t *seqs, size_t n,
                         size_t *out_n)
 {
@@ -209,8 +212,7 @@ enum run_shown run_shown(const struct run *r, enum pawl_state state)
 
 enum pawl_status row_once(struct ledger *d, bool again, struct pawl_err *err)
 {
-    struct led_rows *rows;
-    return again ? feature_query(d, SQL_WORKFLOW_NEXT_LATE, NULL, &rows, err) : PAWL_OK;
+    return again ? feature_rows_write(d, err) : PAWL_OK;
 }
 
 enum pawl_status run_put(struct ledger *d, struct run *r, struct pawl_err *err)
@@ -281,26 +283,28 @@ static void step_check(const struct step_row *s)
     CHECK(s->no > 0 && s->nth > 0 && s->name.len > 0 && s->started_us > 0);
     CHECK(step_kind_name((int64_t)s->kind) && step_status_name((int64_t)s->status));
     CHECK(step_ended(s->status) == (s->completed_us > 0));
-    CHECK(s->awaits >= 0 && s->attempts >= 0 && s->undos >= 0);
+    CHECK(s->awaits >= 0 && s->attempts >= 0 && s->until_us >= 0);
+    CHECK(s->result.form <= PAWL_BYTES && s->undos >= 0 && s->undos <= (UNDO_CAN | UNDO_WAS));
 }
 
-struct step_row step_read(const struct led_rows *rows, int i)
+struct step_row step_read(const struct led_rows *rows, int i, int first)
 {
     struct step_row s = {
-        .no = led_get_int(rows, i, S_NO),
-        .name = led_get(rows, i, S_NAME),
-        .nth = led_get_int(rows, i, S_NTH),
-        .kind = (enum step_kind)led_get_int(rows, i, S_KIND),
-        .status = (enum step_status)led_get_int(rows, i, S_STATUS),
-        .result = { (enum pawl_form)led_get_int(rows, i, S_FORM), led_get(rows, i, S_RESULT) },
-        .error = led_get(rows, i, S_ERROR),
-        .attempts = led_get_int(rows, i, S_ATTEMPTS),
-        .undos = led_get_int(rows, i, S_UNDOS),
-        .until_us = led_get_int(rows, i, S_UNTIL),
-        .awaits = led_get_int(rows, i, S_AWAITS),
-        .node = led_get(rows, i, S_NODE),
-        .started_us = led_get_int(rows, i, S_STARTED_AT),
-        .completed_us = led_get_int(rows, i, S_COMPLETED_AT),
+        .no = led_get_int(rows, i, first + S_NO),
+        .name = led_get(rows, i, first + S_NAME),
+        .nth = led_get_int(rows, i, first + S_NTH),
+        .kind = (enum step_kind)led_get_int(rows, i, first + S_KIND),
+        .status = (enum step_status)led_get_int(rows, i, first + S_STATUS),
+        .result = { (enum pawl_form)led_get_int(rows, i, first + S_FORM),
+                    led_get(rows, i, first + S_RESULT) },
+        .error = led_get(rows, i, first + S_ERROR),
+        .attempts = led_get_int(rows, i, first + S_ATTEMPTS),
+        .undos = led_get_int(rows, i, first + S_UNDOS),
+        .until_us = led_get_int(rows, i, first + S_UNTIL),
+        .awaits = led_get_int(rows, i, first + S_AWAITS),
+        .node = led_get(rows, i, first + S_NODE),
+        .started_us = led_get_int(rows, i, first + S_STARTED_AT),
+        .completed_us = led_get_int(rows, i, first + S_COMPLETED_AT),
         .stored = true,
     };
     step_check(&s);
@@ -331,7 +335,7 @@ static enum pawl_status steps_take(struct ledger *d, const struct led_rows *rows
 {
     for (int i = 0; i < rows->n; i++) {
         struct run *r = run_find(d, led_get_int(rows, i, S_SEQ));
-        struct step_row s = step_read(rows, i);
+        struct step_row s = step_read(rows, i, 0);
         CHECK(r);
         if (!step_at(r, s.no) && !step_enter(d, r, &s))
             return err_no_memory(err, "steps");
@@ -348,7 +352,7 @@ enum pawl_status steps_load(struct ledger *d, const struct step_ref *v, size_t n
     led_column_init(&seqs, feature_arena(d), LED_INTS);
     led_column_init(&nos, feature_arena(d), LED_INTS);
     for (size_t i = 0; i < n; i++) {
-        /* Behind next_no there is none. */
+        /* No step is stored with a number from next_no on. */
         if (step_at(v[i].run, v[i].no) || !v[i].run->stored || v[i].no >= v[i].run->next_no)
             continue;
         led_add_int(&seqs, v[i].run->seq);
@@ -400,28 +404,86 @@ enum pawl_status step_by_name(struct ledger *d, struct run *r, struct bytes name
     return st;
 }
 
-enum pawl_status step_uses(struct ledger *d, struct run *r, struct bytes name, int64_t *out,
+static struct step_use *use_find(struct run *r, struct bytes name)
+{
+    struct step_use *u = r->uses;
+    while (u && !bytes_eq(u->name, name))
+        u = u->next;
+    return u;
+}
+
+static bool use_enter(struct ledger *d, struct run *r, struct bytes name)
+{
+    struct step_use *u = arena_alloc(feature_arena(d), sizeof *u);
+    if (!u)
+        return false;
+    *u = (struct step_use){ .next = r->uses, .name = name };
+    r->uses = u;
+    return true;
+}
+
+enum pawl_status uses_load(struct ledger *d, const struct name_ref *v, size_t n,
                            struct pawl_err *err)
 {
     struct led_params p = { 0 };
     struct led_column seqs, names;
     struct led_rows *rows;
-    int64_t last = 0;
-    for (const struct step_row *s = r->steps_read; s; s = s->next)
-        if (s->stored && s->nth > last && bytes_eq(s->name, name))
-            last = s->nth;
-    *out = last;
-    if (!r->stored || r->next_no == 1)
-        return PAWL_OK;
     led_column_init(&seqs, feature_arena(d), LED_INTS);
     led_column_init(&names, feature_arena(d), LED_TEXTS);
-    led_add_int(&seqs, r->seq);
-    led_add_bytes(&names, name);
+    for (size_t i = 0; i < n; i++) {
+        struct run *r = v[i].run;
+        if (!r->stored || r->next_no == 1 || use_find(r, v[i].name))
+            continue;
+        if (!use_enter(d, r, v[i].name))
+            return err_no_memory(err, "steps");
+        led_add_int(&seqs, r->seq);
+        led_add_bytes(&names, v[i].name);
+    }
+    if (!seqs.n)
+        return PAWL_OK;
     led_column(&p, &seqs);
     led_column(&p, &names);
     enum pawl_status st = feature_query(d, SQL_STEP_USES, &p, &rows, err);
-    if (st == PAWL_OK && rows->n)
-        *out = MAX(last, led_get_int(rows, 0, 2));
+    for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
+        struct run *r = run_find(d, led_get_int(rows, i, 0));
+        struct step_use *u = r ? use_find(r, led_get(rows, i, 1)) : NULL;
+        CHECK(u);
+        u->nth = led_get_int(rows, i, 2);
+    }
+    return st;
+}
+
+enum pawl_status step_uses(struct ledger *d, struct run *r, struct bytes name, int64_t *out,
+                           struct pawl_err *err)
+{
+    const struct name_ref asked = { r, name };
+    enum pawl_status st = uses_load(d, &asked, 1, err);
+    const struct step_use *u = use_find(r, name);
+    *out = u ? u->nth : 0;
+    for (const struct step_row *s = r->steps_read; s; s = s->next)
+        if (s->nth > *out && bytes_eq(s->name, name))
+            *out = s->nth;
+    return st;
+}
+
+enum pawl_status steps_len(struct ledger *d, int64_t seq, int64_t *out, struct pawl_err *err)
+{
+    enum { PAGE = 1000 };
+    enum pawl_status st = PAWL_OK;
+    int64_t from_no = 1;
+    *out = 0;
+    for (int n = PAGE; n == PAGE && st == PAWL_OK;) {
+        struct led_params p = { 0 };
+        struct led_rows *rows;
+        led_int(&p, seq);
+        led_int(&p, from_no);
+        led_int(&p, PAGE);
+        st = feature_query(d, SQL_STEP_LENGTHS, &p, &rows, err);
+        n = st == PAWL_OK ? rows->n : 0;
+        for (int i = 0; i < n; i++)
+            *out += led_get_int(rows, i, 1);
+        from_no = n ? led_get_int(rows, n - 1, 0) + 1 : from_no;
+    }
     return st;
 }
 

@@ -91,7 +91,7 @@ static void row_show(struct arena *a, const struct run *r, struct workflow_run *
                &out->n_wait_signals);
 }
 
-/* It has its call, too. */
+/* What needs the run's call, which has been read. */
 static void run_settle(const struct run *r, struct workflow_run *v)
 {
     v->status = status_of(r, &v->call);
@@ -163,7 +163,7 @@ static enum pawl_status others_read(struct ledger *d, struct several *l, struct 
     return st == PAWL_OK && l->a->failed ? err_no_memory(err, "workflows") : st;
 }
 
-/* Which of the stored words may be shown with this status. */
+/* What is stored in `shown` of the runs that may have this status. */
 static enum run_shown coarse(enum workflow_status status)
 {
     switch (status) {
@@ -191,15 +191,16 @@ static enum pawl_status page_query(struct ledger *d, const struct workflow_query
 {
     struct led_params p = { 0 };
     led_int(&p, q->before_seq ? q->before_seq : INT64_MAX);
-    if (q->name.data)
+    if (q->name.data && !q->live)
         led_text(&p, q->name);
     else if (q->status)
         led_int(&p, (int64_t)coarse(q->status));
     led_int(&p, q->limit + 1);
     return feature_query(d,
-                         q->name.data ? SQL_WORKFLOW_LIST_NAME
-                         : q->status  ? SQL_WORKFLOW_LIST_SHOWN
-                                      : SQL_WORKFLOW_LIST,
+                         q->live        ? SQL_WORKFLOW_LIST_LIVE
+                         : q->name.data ? SQL_WORKFLOW_LIST_NAME
+                         : q->status    ? SQL_WORKFLOW_LIST_SHOWN
+                                        : SQL_WORKFLOW_LIST,
                          &p, out, err);
 }
 
@@ -228,6 +229,8 @@ static enum pawl_status look_list(struct ledger *d, void *ctx, struct pawl_err *
 static bool fits(const struct workflow_query *q, const struct workflow_run *v)
 {
     return (!q->status || v->status == q->status) &&
+           (!q->live || (!pawl_state_ended(v->call.state) &&
+                         (!q->name.data || bytes_eq(q->name, v->call.spec.type)))) &&
            (!q->client.data || bytes_eq(q->client, v->call.spec.client));
 }
 
@@ -236,7 +239,7 @@ enum pawl_status workflow_list(struct store *s, struct arena *a, const struct wo
 {
     struct several l = { .a = a, .q = q };
     struct get g = { 0 };
-    assert(q->limit >= 1 && q->limit <= LIST_MAX);
+    assert(q->limit >= 1 && q->limit <= LIST_MAX && (!q->live || !q->status));
     *out = (struct workflow_page){ 0 };
     enum pawl_status st = store_look(s, LOOK_SNAPSHOT, look_list, &l, err);
     g.ids = l.ids;
@@ -247,7 +250,7 @@ enum pawl_status workflow_list(struct store *s, struct arena *a, const struct wo
     out->next_before = l.next_before;
     for (size_t i = 0; i < l.n && st == PAWL_OK; i++) {
         if (g.found[i] != PAWL_OK)
-            continue; /* gone since */
+            continue; /* gc removed it since */
         l.v[i].call = g.out[i];
         run_settle(&l.rows[i], &l.v[i]);
         if (fits(q, &l.v[i]))
@@ -361,7 +364,7 @@ static enum pawl_status published_read(struct ledger *d, struct one *o, struct p
 static enum pawl_status steps_look(struct ledger *d, struct one *o, struct pawl_err *err)
 {
     struct workflow_journal j = { 0 };
-    struct journal_look look = { o->l.a, o->l.rows[0].seq, 1, 0, o->len_max, &j };
+    struct journal_look look = { o->l.a, o->l.rows[0].seq, 1, 0, o->len_max, &j, false };
     enum pawl_status st = workflow_journal_look(d, &look, err);
     o->out->steps = j.v;
     o->out->n_steps = j.n;
@@ -497,6 +500,7 @@ static enum pawl_status look_held(struct ledger *d, void *ctx, struct pawl_err *
     struct led_params p = { 0 };
     struct led_rows *rows;
     struct held *v;
+    struct bytes version;
     size_t n;
     led_blob(&p, (struct bytes){ (const char *)o->token.b, sizeof o->token.b });
     enum pawl_status st = feature_query(d, SQL_WORKFLOW_LEASE, &p, &rows, err);
@@ -504,7 +508,7 @@ static enum pawl_status look_held(struct ledger *d, void *ctx, struct pawl_err *
         return st;
     int64_t until_us = led_get_int(rows, 0, 1);
     o->claimed_us = led_get_int(rows, 0, 0);
-    st = lease_unpack(feature_arena(d), led_get(rows, 0, 2), &v, &n, err);
+    st = lease_unpack(feature_arena(d), led_get(rows, 0, 2), &v, &n, &version, err);
     o->holds =
         st == PAWL_OK && lease_find(v, n, o->seq) && (!until_us || until_us > feature_now(d));
     return st;

@@ -2,7 +2,7 @@
  * workflow_signal.c - signals, which wake a run that waits for them, and values that a run shows.
  *
  * Store thread. A signal that comes before the first step makes the run's row, so that it is there
- * for the first wait; the call has not begun by that.
+ * for the first wait. That does not begin the run.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "feature/workflow_inside.h"
@@ -16,9 +16,20 @@
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-static bool payload_same(struct payload a, struct payload b)
+/* Is it the same value? JSON counts as its canonical text, as with the input of a call. */
+static enum pawl_status payload_same(struct arena *a, struct payload x, struct payload y, bool *out,
+                                     struct pawl_err *err)
 {
-    return a.form == b.form && bytes_eq(a.bytes, b.bytes);
+    struct bytes one = x.bytes, other = y.bytes;
+    enum pawl_status st = PAWL_OK;
+    *out = x.form == y.form && bytes_eq(one, other);
+    if (*out || x.form != y.form || x.form != PAWL_JSON)
+        return PAWL_OK;
+    st = json_canonical(a, x.bytes, &one, err);
+    if (st == PAWL_OK)
+        st = json_canonical(a, y.bytes, &other, err);
+    *out = st == PAWL_OK && bytes_eq(one, other);
+    return st;
 }
 
 /* The key of the signal; one that has none gets one of its own, by which a repeat is known. */
@@ -52,11 +63,52 @@ static enum pawl_status known(struct ledger *d, struct op *op, const struct run 
     char quoted[TEXT_QUOTE_LEN];
     *out = true;
     q->duplicate = q->key.data != NULL;
-    if (!bytes_eq(led_get(rows, 0, 2), q->name) || !payload_same(stored, q->value))
+    bool same = bytes_eq(led_get(rows, 0, 2), q->name);
+    if (same)
+        st = payload_same(feature_arena(d), stored, q->value, &same, err);
+    if (st == PAWL_OK && !same)
         op->status = err_set(&op->err, PAWL_CONFLICT,
                              "signal key \"%s\" was used for another signal of this run",
                              text_quote(key, quoted));
-    return PAWL_OK;
+    return st;
+}
+
+/* ---- Keys that nobody has to know any more --------------------------------------------------- */
+
+/* Is it one of the last signals, whose keys are known whatever their age? */
+static bool is_last(const struct run *r, int64_t no)
+{
+    return no >= r->next_signal - SIGNAL_KEYS_MIN;
+}
+
+int64_t signal_old_at(const struct ledger *d, const struct run *r, int64_t no)
+{
+    return is_last(r, no) ? 0 : feature_now(d) + SIGNAL_KEYS_US;
+}
+
+/* A signal came, and one before it leaves the last ones. If that was consumed, its key may be
+ * forgotten in its time; else that is said when it is consumed. */
+static enum pawl_status passed(struct ledger *d, const struct run *r, struct pawl_err *err)
+{
+    int64_t no = r->next_signal - SIGNAL_KEYS_MIN - 1;
+    const union feature_value v[] = { I(r->seq), I(no), I(SIGNAL_KEYS_US) };
+    return no > 0 ? feature_row(d, SQL_SIGNAL_PASSED, "iii", v, FEATURE_ANY, err) : PAWL_OK;
+}
+
+enum pawl_status workflow_gc(struct ledger *d, int max, bool *more, struct pawl_err *err)
+{
+    struct led_params p = { 0 };
+    struct led_rows *rows;
+    led_int(&p, feature_now(d));
+    led_int(&p, max);
+    enum pawl_status st = feature_query(d, SQL_SIGNAL_OLD, &p, &rows, err);
+    for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
+        const union feature_value v[] = { I(led_get_int(rows, i, 0)), I(led_get_int(rows, i, 1)) };
+        CHECK(v[0].i > 0 && v[1].i > 0);
+        st = feature_row(d, SQL_SIGNAL_REMOVE, "ii", v, FEATURE_ANY, err);
+    }
+    *more = *more || (st == PAWL_OK && rows->n == max);
+    return st;
 }
 
 /* ---- The operation --------------------------------------------------------------------------- */
@@ -92,6 +144,8 @@ static enum pawl_status append(struct ledger *d, struct op *op, struct run *r, s
     r->unread++;
     workflow_count_signal();
     enum pawl_status st = feature_row(d, SQL_SIGNAL_ADD, "iitibtizz", v, FEATURE_EXACT, err);
+    if (st == PAWL_OK)
+        st = passed(d, r, err);
     if (st == PAWL_OK)
         st = run_put(d, r, err);
     CRASH_POINT("workflow.signal_stored");
@@ -132,11 +186,19 @@ void workflow_say_refused(struct op *op, struct bytes id, enum pawl_status statu
     char name[TEXT_QUOTE_LEN];
     const char *why = status == PAWL_NOT_FOUND ? "does not exist"
                       : status == PAWL_GONE    ? "has ended and is no longer kept"
-                      : status == PAWL_STATE   ? "has ended"
                       : status == PAWL_FULL    ? "finds no room: its key's line, or the number of "
                                                  "queues and types, is full"
                                                : "exists with other content";
     op->status = err_set(&op->err, status, "call \"%s\" %s", text_quote(id, name), why);
+}
+
+void workflow_say_ended(struct op *op, const struct feature_call *c, const char *end)
+{
+    struct workflow_op *q = op->feature.ctx;
+    char name[TEXT_QUOTE_LEN];
+    q->state = c->state;
+    op->status = err_set(&op->err, PAWL_STATE, "run \"%s\" is %s%s", text_quote(c->id, name),
+                         pawl_state_name(c->state), end);
 }
 
 enum pawl_status workflow_named(struct ledger *d, struct op *op, struct bytes id,
@@ -188,13 +250,14 @@ enum pawl_status workflow_signal(struct ledger *d, struct op *op, struct pawl_er
         return st;
     q->state = c.state;
     if (run_ended(r, &c)) {
-        workflow_say_refused(op, q->id, PAWL_STATE);
+        workflow_say_ended(op, &c, ": a signal would never be read");
         return PAWL_OK;
     }
     if (r->unread >= SIGNALS_MAX) {
-        op->status = err_set(&op->err, PAWL_FULL,
-                             "%d signals of this run are not read yet, and no more are allowed",
-                             SIGNALS_MAX);
+        char id[TEXT_QUOTE_LEN];
+        op->status =
+            err_set(&op->err, PAWL_FULL, "run \"%s\": %d signals are not consumed yet, limit %d",
+                    text_quote(q->id, id), SIGNALS_MAX, SIGNALS_MAX);
         return PAWL_OK;
     }
     if (!r->stored)
@@ -267,47 +330,81 @@ enum pawl_status workflow_inbox(struct ledger *d, const struct inbox_row *row, s
     return st;
 }
 
-/* ---- Keys that nobody has to know any more --------------------------------------------------- */
-
-enum pawl_status workflow_forget_keys(struct ledger *d, struct op *op, struct pawl_err *err)
-{
-    struct workflow_op *q = op->feature.ctx;
-    struct led_params p = { 0 };
-    struct led_rows *rows;
-    led_int(&p, feature_now(d) - SIGNAL_KEYS_US);
-    led_int(&p, SIGNAL_KEYS_MIN);
-    led_int(&p, q->max);
-    enum pawl_status st = feature_query(d, SQL_SIGNAL_OLD, &p, &rows, err);
-    for (int i = 0; st == PAWL_OK && i < rows->n; i++) {
-        const union feature_value v[] = { I(led_get_int(rows, i, 0)), I(led_get_int(rows, i, 1)) };
-        CHECK(v[0].i > 0 && v[1].i > 0);
-        st = feature_row(d, SQL_SIGNAL_REMOVE, "ii", v, FEATURE_ANY, err);
-    }
-    q->more = st == PAWL_OK && rows->n == q->max;
-    return st;
-}
-
 /* ---- Published values ------------------------------------------------------------------------ */
 
-enum pawl_status value_publish(struct ledger *d, struct run *r, const struct workflow_value *v,
-                               struct pawl_err *err)
+/* Refuse them because of this one. */
+static enum pawl_status values_refuse(struct op *op, const struct workflow_value *v,
+                                      enum pawl_status status, const char *text)
 {
-    const union feature_value row[] = { I(r->seq), B(v->name), I((int64_t)v->value.form),
-                                        B(v->value.bytes), I(feature_now(d)) };
+    struct workflow_op *q = op->feature.ctx;
+    char name[TEXT_QUOTE_LEN];
+    op->status =
+        err_set(&op->err, status, "published value \"%s\": %s", text_quote(v->name, name), text);
+    q->steps.unpublished = true;
+    return PAWL_OK;
+}
+
+/* Is the same name there again behind the i-th? Then that value counts. */
+static bool comes_again(const struct workflow_value *v, size_t n, size_t i)
+{
+    for (size_t k = i + 1; k < n; k++)
+        if (bytes_eq(v[k].name, v[i].name))
+            return true;
+    return false;
+}
+
+/* The row of `rows` with this name; -1: the run shows no such value. */
+static int shown_at(const struct led_rows *rows, struct bytes name)
+{
+    for (int i = 0; i < rows->n; i++)
+        if (bytes_eq(led_get(rows, i, 0), name))
+            return i;
+    return -1;
+}
+
+enum pawl_status values_check(struct ledger *d, struct op *op, struct run *r, bool *known,
+                              struct pawl_err *err)
+{
+    const struct workflow_steps *q = &((struct workflow_op *)op->feature.ctx)->steps;
     struct led_params p = { 0 };
-    struct led_column c[5];
-    static const enum led_kind kinds[] = { LED_INTS, LED_TEXTS, LED_INTS, LED_BLOBS, LED_INTS };
-    int64_t changed = 0;
-    for (size_t i = 0; i < COUNT_OF(c); i++) {
-        led_column_init(&c[i], feature_arena(d), kinds[i]);
-        if (kinds[i] == LED_INTS)
-            led_add_int(&c[i], row[i].i);
-        else
-            led_add_bytes(&c[i], row[i].b);
-        led_column(&p, &c[i]);
+    struct led_rows *rows;
+    int64_t len = 0, names = 0;
+    led_int(&p, r->seq);
+    enum pawl_status st = feature_query(d, SQL_PUBLISHED_SIZES, &p, &rows, err);
+    if (st != PAWL_OK)
+        return st;
+    names = rows->n;
+    for (int i = 0; i < rows->n; i++)
+        len += led_get_int(rows, i, 1);
+    for (size_t i = 0; i < q->n_published; i++) {
+        const struct workflow_value *v = &q->published[i];
+        int at = shown_at(rows, v->name);
+        known[i] = at >= 0;
+        if (comes_again(q->published, q->n_published, i))
+            continue;
+        names += at < 0;
+        len += (int64_t)v->value.bytes.len - (at < 0 ? 0 : led_get_int(rows, at, 1));
+        if (v->value.bytes.len > RESULT_LEN_MAX)
+            return values_refuse(op, v, PAWL_TOO_LARGE, "it is longer than 1 MiB");
+        if (at < 0 && names > PUBLISHED_MAX)
+            return values_refuse(op, v, PAWL_FULL, "the run shows 1000 values already");
+        if (len > PUBLISHED_LEN_MAX)
+            return values_refuse(op, v, PAWL_FULL, "the values of the run would exceed 64 MiB");
     }
-    enum pawl_status st = feature_run(d, SQL_PUBLISHED_PUT, &p, &changed, err);
-    if (st == PAWL_OK && !changed)
-        st = feature_row(d, SQL_PUBLISHED_ADD, "itibi", row, FEATURE_ANY, err);
+    return PAWL_OK;
+}
+
+enum pawl_status values_write(struct ledger *d, const struct run *r, const struct workflow_steps *q,
+                              const bool *known, struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    for (size_t i = 0; i < q->n_published && st == PAWL_OK; i++) {
+        const struct workflow_value *v = &q->published[i];
+        const union feature_value row[] = { I(r->seq), B(v->name), I((int64_t)v->value.form),
+                                            B(v->value.bytes), I(feature_now(d)) };
+        if (!comes_again(q->published, q->n_published, i))
+            st = feature_row(d, known[i] ? SQL_PUBLISHED_PUT : SQL_PUBLISHED_ADD, "itibi", row,
+                             FEATURE_EXACT, err);
+    }
     return st;
 }

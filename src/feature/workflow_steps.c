@@ -23,7 +23,8 @@ struct plan {
     struct run *r;
     struct step_row **row;   /* of each step of q */
     struct call_spec *child; /* of each step of q, settled */
-    bool *known;             /* of each step of q: its child's id was another call's */
+    bool *known;             /* of each step of q: a call with its child's id was there before */
+    bool *shown;             /* of each value that q publishes: the run shows one of that name */
     struct feature_call run; /* the call; seq 0: not read yet */
     size_t n_children;       /* to be accepted */
     bool older;              /* this pass began before the run had to undo */
@@ -61,30 +62,51 @@ static bool agrees(const struct step_row *row, const struct workflow_step *s, st
     return row->kind == s->kind && bytes_eq(row->name, name);
 }
 
+/* What is wrong with the name of a step; of an undo it is the stored name of what it undoes. */
+static const char *name_wrong(const struct workflow_step *s)
+{
+    int64_t nth;
+    if (s->kind != STEP_UNDO)
+        return step_name_fault(s->name);
+    struct bytes plain = step_name_plain(s->name, &nth);
+    return nth ? step_name_fault(plain) : "has a \"#\" without the number of a use behind it";
+}
+
+/* Is it a sleep, which has ended or may end by its time? */
+static bool sleeps(const struct step_row *row)
+{
+    return row->stored && row->kind == STEP_SLEEP &&
+           (step_ended(row->status) || (row->status == STEP_WAITING && row->until_us));
+}
+
 /* Is the step of the pass one that the contract allows here? */
 static bool allowed(struct plan *p, const struct workflow_step *s, const struct step_row *row)
 {
     const struct run *r = p->r;
-    const char *fault = s->kind == STEP_UNDO ? NULL : step_name_fault(s->name);
+    const char *fault = name_wrong(s);
     bool ends = s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED;
     if (s->no < 1 || !step_kind_name((int64_t)s->kind))
         return refuse(p, PAWL_INVALID, s,
-                      "its \"no\" counts from 1, and its kind is one of the "
-                      "documented ones");
+                      "its \"no\" must be at least 1, and its kind one of the documented ones");
     if (fault)
         return refuse(p, PAWL_INVALID, s, arena_printf(feature_arena(p->d), "its name %s", fault));
     if (ends && s->result.bytes.len > RESULT_LEN_MAX)
         return refuse(p, PAWL_TOO_LARGE, s, "its result is longer than 1 MiB");
+    if (s->says == SAYS_PASSED && !sleeps(row))
+        return refuse(p, PAWL_INVALID, s, "it does not sleep");
     if (row->stored)
         return true;
     if (s->no > r->next_no + STEPS_AT_ONCE_MAX)
-        return refuse(p, PAWL_INVALID, s, "steps before it are not stored");
+        return refuse(p, PAWL_INVALID, s,
+                      arena_printf(feature_arena(p->d),
+                                   "steps before it are not stored; the next \"no\" is %lld",
+                                   (long long)r->next_no));
     if (s->kind != STEP_UNDO && r->steps >= STEPS_MAX)
         return refuse(p, PAWL_FULL, s, "the run has 10000 steps already; restart it");
     if (r->bytes + (int64_t)s->result.bytes.len > STEPS_LEN_MAX)
         return refuse(p, PAWL_FULL, s, "the results of the run would exceed 64 MiB; restart it");
     if (s->kind == STEP_UNDO && !p->q->undoing)
-        return refuse(p, PAWL_STATE, s, "the run does not undo");
+        return refuse(p, PAWL_STATE, s, "it is an undo, and the run does not undo");
     if (s->kind != STEP_UNDO && p->q->undoing)
         return refuse(p, PAWL_STATE, s, "the run undoes, and takes no further step");
     return true;
@@ -95,27 +117,41 @@ static enum pawl_status run_call(struct plan *p, struct pawl_err *err)
     return p->run.seq ? PAWL_OK : feature_call_at(p->d, p->r->seq, &p->run, err);
 }
 
-/* Would a child with this key wait for its own run, or for one that waits for that run? */
+/* Has one of these runs this key, and not ended? */
+static enum pawl_status has_key(struct plan *p, const int64_t *seqs, size_t n, struct bytes key,
+                                bool *out, struct pawl_err *err)
+{
+    enum pawl_status st = feature_calls_load(p->d, seqs, n, err);
+    for (size_t i = 0; i < n && st == PAWL_OK && !*out; i++) {
+        struct feature_call c;
+        st = feature_call_at(p->d, seqs[i], &c, err);
+        *out = st == PAWL_OK && !pawl_state_ended(c.state) && bytes_eq(c.key, key);
+    }
+    return st;
+}
+
+/* Would a child with this key wait for its own run, or for one that waits for that run? A run has
+ * several above it if one of those was forked. */
 static enum pawl_status waits_for_itself(struct plan *p, struct bytes key, bool *out,
                                          struct pawl_err *err)
 {
-    struct ledger *d = p->d;
-    int64_t seq = p->r->seq;
+    int64_t *seqs = &p->r->seq;
+    size_t n = key.data ? 1 : 0;
     enum pawl_status st = PAWL_OK;
     *out = false;
-    for (int depth = 0; key.data && seq && depth < WORKFLOW_DEPTH_MAX && st == PAWL_OK; depth++) {
-        struct feature_call c;
+    for (int depth = 0; n && !*out && depth < WORKFLOW_DEPTH_MAX && st == PAWL_OK; depth++) {
         struct led_params q = { 0 };
         struct led_rows *rows = NULL;
-        st = feature_call_at(d, seq, &c, err);
-        if (st == PAWL_OK && !pawl_state_ended(c.state) && bytes_eq(c.key, key)) {
-            *out = true;
-            return PAWL_OK;
-        }
-        led_ints(d, &q, &seq, 1);
+        st = has_key(p, seqs, n, key, out, err);
+        led_ints(p->d, &q, seqs, n);
         if (st == PAWL_OK)
-            st = feature_query(d, SQL_CHILD_PARENTS, &q, &rows, err);
-        seq = st == PAWL_OK && rows->n ? led_get_int(rows, 0, 0) : 0;
+            st = feature_query(p->d, SQL_CHILD_PARENTS, &q, &rows, err);
+        n = st == PAWL_OK ? (size_t)rows->n : 0;
+        seqs = arena_alloc(feature_arena(p->d), (n + 1) * sizeof *seqs);
+        if (!seqs)
+            return err_no_memory(err, "the runs above a run");
+        for (size_t i = 0; i < n; i++)
+            seqs[i] = led_get_int(rows, (int)i, 0);
     }
     return st;
 }
@@ -136,6 +172,8 @@ static enum pawl_status plan_child(struct plan *p, size_t i, const struct step_r
     if (!call_spec_copy(a, s->call, to))
         return err_no_memory(err, "a child");
     to->id = step_child_id(a, p->run.id, p->r->generation, row->name, row->nth);
+    if (!to->id.data)
+        return err_no_memory(err, "a child");
     to->parent = p->run.id;
     to->watch |= WATCH_CHILD;
     st = call_spec_settle(a, feature_world(p->d), to, &why);
@@ -153,7 +191,7 @@ static enum pawl_status plan_child(struct plan *p, size_t i, const struct step_r
     return st;
 }
 
-/* The code asks for another step than the stored one: both are named. */
+/* The code asks for another step than the stored one: q->why names both. */
 static void contradict(struct op *op, struct workflow_steps *q, const struct workflow_step *s,
                        const struct step_row *row, struct bytes name)
 {
@@ -162,6 +200,34 @@ static void contradict(struct op *op, struct workflow_steps *q, const struct wor
         arena_printf(op->a, "step %lld is %s \"%.*s\", and the code asks for %s \"%.*s\"",
                      (long long)s->no, step_kind_name((int64_t)row->kind), BYTES_ARG(row->name),
                      step_kind_name((int64_t)s->kind), BYTES_ARG(name)));
+}
+
+/* An undo that is new: is there something to be undone, and no undo of it? What is not stored may
+ * have happened if the last pass was cut off. *out false: the operation is refused. */
+static enum pawl_status plan_undo(struct plan *p, const struct workflow_step *s, bool *out,
+                                  struct pawl_err *err)
+{
+    struct arena *a = feature_arena(p->d);
+    struct step_row *of, *undo;
+    const char *name = arena_printf(a, "undo:%.*s", BYTES_ARG(s->name));
+    if (!name)
+        return err_no_memory(err, "a step");
+    enum pawl_status st = step_by_name(p->d, p->r, s->name, &of, err);
+    if (st == PAWL_OK)
+        st = step_by_name(p->d, p->r, bytes_of(name), &undo, err);
+    *out = true;
+    if (st != PAWL_OK)
+        return st;
+    if (undo)
+        *out = refuse(p, PAWL_INVALID, s,
+                      arena_printf(a, "the undo of this step is step %lld", (long long)undo->no));
+    else if (!of && !(p->r->flags & RUN_CUT))
+        *out = refuse(p, PAWL_INVALID, s, "the run has no such step");
+    else if (of && of->undos & UNDO_FINAL)
+        *out = refuse(p, PAWL_STATE, s, "what it undoes is final in this run");
+    else if (of && of->status == STEP_REFUSED)
+        *out = refuse(p, PAWL_STATE, s, "what it undoes has not happened");
+    return PAWL_OK;
 }
 
 /* Plan one step. *out false: the operation is refused, or the code contradicts the journal. */
@@ -185,9 +251,8 @@ static enum pawl_status plan_one(struct plan *p, size_t i, bool *out, struct paw
             contradict(p->op, p->q, s, row, name);
         return p->op->a->failed ? err_no_memory(err, "a step") : PAWL_OK;
     }
-    if (!nth)
-        st = step_uses(p->d, p->r, name, &nth, err);
-    if (st != PAWL_OK)
+    st = s->kind == STEP_UNDO ? plan_undo(p, s, out, err) : step_uses(p->d, p->r, name, &nth, err);
+    if (st != PAWL_OK || !*out)
         return st;
     row->name = arena_copy(feature_arena(p->d), name);
     row->nth = s->kind == STEP_UNDO ? nth : nth + 1;
@@ -224,37 +289,88 @@ static void done(struct plan *p, struct step_row *row, enum step_status status,
     p->ended = true;
 }
 
-/* Accept the children of the operation and what it sends, all or none. *out false: it is refused.
- */
+/* Which ids of children are other calls' already? */
+static enum pawl_status children_known(struct plan *p, struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    for (size_t i = 0; i < p->q->n && st == PAWL_OK; i++) {
+        struct feature_call c = { 0 };
+        if (p->child[i].id.data && !p->known[i])
+            st = feature_call_named(p->d, p->child[i].id, &c, err);
+        p->known[i] = p->known[i] || c.seq;
+    }
+    return st;
+}
+
+/* The calls that the operation makes: children whose ids are free, then what it sends. */
+struct made {
+    struct call_spec *v;
+    size_t *step; /* of a child: its place in the operation */
+    size_t n, n_children;
+};
+
+static void made_collect(struct plan *p, struct made *m)
+{
+    m->n = 0;
+    for (size_t i = 0; i < p->q->n; i++) {
+        if (!p->child[i].id.data || p->known[i])
+            continue;
+        m->step[m->n] = i;
+        m->v[m->n++] = p->child[i];
+    }
+    m->n_children = m->n;
+    for (size_t i = 0; p->sends && i < p->q->n_send; i++)
+        m->v[m->n++] = p->q->send[i];
+}
+
+/* Accept them, all or none; a child whose id is taken is left out. *out false: they are refused. */
+static enum pawl_status made_accept(struct plan *p, struct made *m, struct op *nested, bool *out,
+                                    struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    for (bool looked = false;; looked = true) {
+        made_collect(p, m);
+        if (!m->n)
+            return PAWL_OK;
+        *nested =
+            (struct op){ .kind = OP_ACCEPT, .accept = { .v = m->v, .n = m->n, .atomic = true } };
+        st = feature_nested(p->d, nested, err);
+        bool taken = nested->status == PAWL_CONFLICT || nested->status == PAWL_GONE;
+        if (st != PAWL_OK || !taken || nested->accept.refused >= m->n_children)
+            break;
+        p->known[m->step[nested->accept.refused]] = true;
+        st = looked ? PAWL_OK : children_known(p, err);
+        if (st != PAWL_OK)
+            return st;
+    }
+    if (st == PAWL_OK && nested->status != PAWL_OK) {
+        p->op->status = nested->status;
+        p->op->err = nested->err;
+        *out = false;
+    }
+    return st;
+}
+
+/* Accept the children of the operation and what it sends. *out false: it is refused. */
 static enum pawl_status accept_calls(struct plan *p, bool *out, struct pawl_err *err)
 {
     struct arena *a = feature_arena(p->d);
-    size_t n = 0, at = 0, n_send = p->sends ? p->q->n_send : 0;
-    struct call_spec *v = arena_alloc(a, (p->n_children + n_send + 1) * sizeof *v);
+    size_t max = p->n_children + (p->sends ? p->q->n_send : 0);
+    struct made m = { .v = arena_alloc(a, (max + 1) * sizeof *m.v),
+                      .step = arena_alloc(a, (max + 1) * sizeof *m.step) };
+    struct op nested;
     *out = true;
-    if (!v)
+    if (!m.v || !m.step)
         return err_no_memory(err, "children");
-    for (size_t i = 0; i < p->q->n; i++)
-        if (p->child[i].id.data)
-            v[n++] = p->child[i];
-    for (size_t i = 0; i < n_send; i++)
-        v[n++] = p->q->send[i];
-    struct op nested = { .kind = OP_ACCEPT, .accept = { .v = v, .n = n, .atomic = true } };
-    enum pawl_status st = feature_nested(p->d, &nested, err);
-    if (st == PAWL_OK && nested.status != PAWL_OK) {
-        p->op->status = nested.status;
-        p->op->err = nested.err;
-        *out = false;
-    }
-    for (size_t i = 0; i < p->q->n && st == PAWL_OK && *out; i++) {
-        if (!p->child[i].id.data)
-            continue;
-        const struct accepted *c = &nested.accept.out[at++];
-        const union feature_value row[] = { I(p->r->seq), I(c->call.seq), B(p->child[i].id), I(0),
-                                            I(0) };
+    enum pawl_status st = made_accept(p, &m, &nested, out, err);
+    for (size_t k = 0; k < m.n_children && st == PAWL_OK && *out; k++) {
+        const struct accepted *c = &nested.accept.out[k];
+        size_t i = m.step[k];
+        const union feature_value row[] = { I(p->r->seq), I(c->call.seq), B(p->child[i].id),
+                                            I(0),         I(0),           I(p->q->v[i].no) };
         p->known[i] = c->duplicate;
         if (!c->duplicate)
-            st = feature_row(p->d, SQL_CHILD_ADD, "iitii", row, FEATURE_EXACT, err);
+            st = feature_row(p->d, SQL_CHILD_ADD, "iitiii", row, FEATURE_EXACT, err);
     }
     return st;
 }
@@ -268,6 +384,17 @@ static struct payload child_result(struct plan *p, size_t i)
     struct bytes id = buf_ok(&b) ? arena_copy(feature_arena(p->d), buf_bytes(&b)) : BYTES_NONE;
     buf_release(&b);
     return (struct payload){ PAWL_JSON, id };
+}
+
+/* Its id is another call's: it fails for good. */
+static void child_taken(struct plan *p, size_t i)
+{
+    const char *text =
+        arena_printf(feature_arena(p->d), "CONFLICT: a call with the id \"%.*s\" exists already",
+                     BYTES_ARG(p->child[i].id));
+    p->q->taken = arena_copy(p->op->a, p->child[i].id);
+    workflow_count_taken();
+    done(p, p->row[i], STEP_REFUSED, (struct payload){ 0 }, bytes_of(text));
 }
 
 static enum pawl_status undone(struct plan *p, const struct workflow_step *s, struct pawl_err *err)
@@ -294,7 +421,7 @@ static void stick(struct plan *p, struct step_row *row, const struct workflow_st
     p->stuck = row;
 }
 
-/* Does it tell of a try? */
+/* Does it say what came of a try? */
 static bool says_try(const struct workflow_step *s)
 {
     return s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED ||
@@ -342,10 +469,12 @@ static enum pawl_status say(struct plan *p, size_t i, bool *out_settled, struct 
         if (st == PAWL_OK && *out_settled)
             done(p, row, row->status, row->result, BYTES_NONE);
         break;
+    case SAYS_PASSED:
+        done(p, row, STEP_COMPLETED, (struct payload){ 0 }, BYTES_NONE);
+        break;
     case SAYS_CHILD:
         if (p->known[i])
-            done(p, row, STEP_REFUSED, (struct payload){ 0 },
-                 BYTES("a call with the id of this child exists already"));
+            child_taken(p, i);
         else
             done(p, row, STEP_COMPLETED, child_result(p, i), BYTES_NONE);
         break;
@@ -364,10 +493,12 @@ static void answer(struct plan *p, struct workflow_step *s, const struct step_ro
     s->until_us = row->until_us;
 }
 
-/* Is it something that the pass of an older mind did, and that must be known to the undoing? */
+/* Did a pass that was claimed before the undoing do something that the undoing has to know of? A
+ * try that failed is in doubt. */
 static bool happened(const struct workflow_step *s)
 {
-    return s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED;
+    return s->says == SAYS_RESULT || s->says == SAYS_ERROR || s->says == SAYS_REFUSED ||
+           s->says == SAYS_RETRY;
 }
 
 /* Store the steps. *out_waits: how many of them wait; *out_settled: how many waits were settled. */
@@ -400,14 +531,6 @@ static enum pawl_status say_all(struct plan *p, size_t *out_waits, size_t *out_s
     return st == PAWL_OK && (p->op->a->failed || feature_arena(p->d)->failed)
                ? err_no_memory(err, "steps")
                : st;
-}
-
-static enum pawl_status publish(struct plan *p, struct pawl_err *err)
-{
-    enum pawl_status st = PAWL_OK;
-    for (size_t i = 0; i < p->q->n_published && st == PAWL_OK; i++)
-        st = value_publish(p->d, p->r, &p->q->published[i], err);
-    return st;
 }
 
 /* ---- Suspending ------------------------------------------------------------------------------ */
@@ -447,23 +570,25 @@ static enum pawl_status waits_set(struct plan *p, int64_t *out_us, struct pawl_e
     return buf_ok(&names) && !feature_arena(p->d)->failed ? PAWL_OK : err_no_memory(err, "waits");
 }
 
+/* The step in doubt of a run that undoes stays in doubt: its undo may be what is tried again. */
 static enum pawl_status suspend(struct plan *p, int64_t at_us, struct pawl_err *err)
 {
     p->r->let_go = true;
-    p->r->flags &= ~RUN_CUT;
+    if (!p->q->undoing)
+        p->r->flags &= ~RUN_CUT;
     p->r->pass = workflow_pass(p->d, p->op);
     p->q->suspended = true;
     p->q->run_at_us = at_us;
     p->changed = true;
-    p->op->feature.brings = true; /* its key's next, or an earlier time to look */
+    p->op->feature.brings = true; /* it may be due at once, or before the next look for work */
     enum pawl_status st = run_put(p->d, p->r, err);
     return st == PAWL_OK ? feature_flow_suspend(p->d, p->op, at_us, err) : st;
 }
 
 /* ---- The operation --------------------------------------------------------------------------- */
 
-/* The run ends as dead_letter because of `why`. A retry goes on with what it did: one that was
- * undoing goes on undoing, and is kept until then. */
+/* The run ends as dead_letter, with q->why as its error. A retry goes on from its steps; one that
+ * was undoing goes on undoing, and gc keeps it until then. */
 static enum pawl_status stop(struct plan *p, struct pawl_err *err)
 {
     struct run *r = p->r;
@@ -514,6 +639,10 @@ static enum pawl_status decide(struct plan *p, struct pawl_err *err)
         p->sends = !last->stored || !step_ended(last->status);
         p->op->feature.repeated = !p->sends;
     }
+    if (st == PAWL_OK && go && p->q->n_published) {
+        st = values_check(p->d, p->op, p->r, p->shown, err);
+        go = p->op->status == PAWL_OK;
+    }
     if (st == PAWL_OK && go && (p->n_children || (p->sends && p->q->n_send)))
         st = accept_calls(p, &go, err);
     if (st != PAWL_OK)
@@ -528,7 +657,7 @@ static enum pawl_status decide(struct plan *p, struct pawl_err *err)
         return PAWL_OK;
     }
     if (st == PAWL_OK)
-        st = publish(p, err);
+        st = values_write(p->d, p->r, p->q, p->shown, err);
     if (st == PAWL_OK && p->ended)
         st = feature_flow_step(p->d, p->op, err);
     if (st != PAWL_OK)
@@ -547,43 +676,55 @@ static enum pawl_status decide(struct plan *p, struct pawl_err *err)
     return run_put(p->d, p->r, err);
 }
 
-/* The run begins with this operation, if it has not. *out false: that was refused. */
-static enum pawl_status begin(struct plan *p, bool *out, struct pawl_err *err)
+/* When its run_timeout passes. */
+static enum pawl_status deadline_set(struct ledger *d, struct run *r, struct pawl_err *err)
 {
-    bool cancelled = false;
-    enum pawl_status st = feature_flow_begin(p->d, p->op, &cancelled, err);
-    *out = st == PAWL_OK && p->op->status == PAWL_OK;
+    struct feature_call c;
+    enum pawl_status st = feature_call_at(d, r->seq, &c, err);
+    if (st == PAWL_OK)
+        r->deadline_us = c.run_until_us;
+    return st;
+}
+
+enum pawl_status workflow_begin(struct ledger *d, struct op *op, struct run *r, bool *out,
+                                struct pawl_err *err)
+{
+    const struct workflow_steps *q = &((const struct workflow_op *)op->feature.ctx)->steps;
+    struct flow_claimed lease = { .version = q->version };
+    bool cancelled = false, begins = !(r->flags & RUN_BEGUN);
+    enum pawl_status st = q->by_lease ? feature_claimed(d, op, &lease, err) : PAWL_OK;
+    if (st == PAWL_OK)
+        st = feature_flow_begin(d, op, q->pin ? lease.version : BYTES_NONE, &cancelled, err);
+    *out = st == PAWL_OK && op->status == PAWL_OK;
     if (!*out)
         return st;
-    if (!p->r->stored)
-        st = run_new(p->d, p->r, BYTES_NONE, err);
+    if (!r->stored)
+        st = run_new(d, r, BYTES_NONE, err);
+    if (st == PAWL_OK && begins)
+        st = deadline_set(d, r, err);
     if (st != PAWL_OK)
         return st;
-    if (!(p->r->flags & RUN_BEGUN)) {
-        st = run_call(p, err);
-        if (st != PAWL_OK)
-            return st;
-        p->r->deadline_us = p->run.run_until_us > feature_now(p->d) ? p->run.run_until_us : 0;
+    if (begins) {
+        CHECK(r->next_no == 1 && !r->version.data);
+        r->flags |= RUN_BEGUN | (q->pin && lease.version.data ? RUN_PINNED : 0);
     }
-    p->r->flags |= RUN_BEGUN;
-    if (p->r->next_no == 1 && !p->r->version.data)
-        p->r->version = p->q->version;
+    if (r->next_no == 1 && !r->version.data)
+        r->version = lease.version;
     if (cancelled)
-        return run_undo(p->d, p->r, REASON_CANCELLED, BYTES("cancelled"), err);
-    bool late = p->r->deadline_us && p->r->deadline_us <= feature_now(p->d);
-    return late && !p->r->undoing_us
-               ? run_undo(p->d, p->r, REASON_TIMEOUT, BYTES("its run_timeout has passed"), err)
+        return run_undo(d, r, REASON_CANCELLED, BYTES("cancelled"), err);
+    bool late = r->deadline_us && r->deadline_us <= feature_now(d);
+    return late && !r->undoing_us
+               ? run_undo(d, r, REASON_TIMEOUT, BYTES("its run_timeout has passed"), err)
                : PAWL_OK;
 }
 
 /* Was the pass claimed after the run had to undo? */
 static enum pawl_status undoes(struct plan *p, struct pawl_err *err)
 {
-    int64_t claimed_us = 0;
-    struct bytes owner = BYTES_NONE;
-    enum pawl_status st = feature_claimed(p->d, p->op, &claimed_us, &owner, err);
-    p->q->node = owner;
-    p->q->undoing = p->r->undoing_us && claimed_us >= p->r->undoing_us;
+    struct flow_claimed lease = { 0 };
+    enum pawl_status st = feature_claimed(p->d, p->op, &lease, err);
+    p->q->node = lease.owner;
+    p->q->undoing = p->r->undoing_us && lease.at_us >= p->r->undoing_us;
     return st;
 }
 
@@ -594,7 +735,7 @@ struct bytes workflow_pass(struct ledger *d, const struct op *op)
     return arena_copy(feature_arena(d), bytes_of(text));
 }
 
-/* The operation let go of the run, and its answer was lost. */
+/* The operation suspended or ended the run, and its answer was lost: answer it again. */
 enum pawl_status workflow_former(struct ledger *d, struct op *op, struct pawl_err *err)
 {
     struct workflow_op *w = op->feature.ctx;
@@ -630,14 +771,16 @@ enum pawl_status workflow_steps(struct ledger *d, struct op *op, struct pawl_err
     p.row = arena_zalloc(a, q->n + 1, sizeof *p.row);
     p.child = arena_zalloc(a, q->n + 1, sizeof *p.child);
     p.known = arena_zalloc(a, q->n + 1, sizeof *p.known);
-    if (!refs || !p.row || !p.child || !p.known)
+    p.shown = arena_zalloc(a, q->n_published + 1, sizeof *p.shown);
+    if (!refs || !p.row || !p.child || !p.known || !p.shown)
         return err_no_memory(err, "steps");
     CHECK(q->n <= STEPS_AT_ONCE_MAX);
-    q->suspended = q->diverged = q->stuck = false;
+    q->suspended = q->diverged = q->stuck = q->unpublished = false;
     q->run_at_us = q->rev = 0;
+    q->taken = BYTES_NONE;
     enum pawl_status st = run_get(d, op->feature.seq, &p.r, err);
     if (st == PAWL_OK)
-        st = begin(&p, &go, err);
+        st = workflow_begin(d, op, p.r, &go, err);
     if (st != PAWL_OK || !go)
         return st;
     for (size_t i = 0; i < q->n; i++)

@@ -9,6 +9,8 @@
  */
 #include "feature/workflow_inside.h"
 
+#include <stdlib.h>
+
 #include "base/buf.h"
 #include "base/hook.h"
 #include "base/json.h"
@@ -68,10 +70,11 @@ static enum pawl_status signal_next(struct ledger *d, const struct run *r,
 static enum pawl_status signal_use(struct ledger *d, struct run *r, const struct signal *s,
                                    const struct step_row *by, struct pawl_err *err)
 {
-    const union feature_value v[] = { I(r->seq), I(s->no), I(by->no), I(feature_now(d)) };
+    const union feature_value v[] = { I(r->seq), I(s->no), I(signal_used_by(r, by->no)),
+                                      I(feature_now(d)), I(signal_old_at(d, r, s->no)) };
     CHECK(r->unread > 0);
     r->unread--;
-    return feature_row(d, SQL_SIGNAL_USE, "iiii", v, FEATURE_EXACT, err);
+    return feature_row(d, SQL_SIGNAL_USE, "iiiiz", v, FEATURE_EXACT, err);
 }
 
 /* ---- Children -------------------------------------------------------------------------------- */
@@ -81,8 +84,36 @@ struct child {
     struct bytes id;
 };
 
-/* The children that a wait names, of which the run is a parent. *out_n is less than w->n_children
- * if some are not. */
+/* A name, and where the wait has it. */
+struct named {
+    struct bytes id;
+    size_t at;
+};
+
+static int compare_named(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    int c = bytes_cmp(x->id, y->id);
+    return c ? c : (x->at > y->at) - (x->at < y->at);
+}
+
+/* Which of the names stand before in the list: a child that is named twice is one. NULL without
+ * memory. */
+static const bool *named_before(struct ledger *d, const struct workflow_wait *w)
+{
+    struct named *v = arena_alloc(feature_arena(d), w->n_children * sizeof *v);
+    bool *before = arena_zalloc(feature_arena(d), w->n_children, sizeof *before);
+    if (!v || !before)
+        return NULL;
+    for (size_t i = 0; i < w->n_children; i++)
+        v[i] = (struct named){ w->children[i], i };
+    qsort(v, w->n_children, sizeof *v, compare_named);
+    for (size_t i = 1; i < w->n_children; i++)
+        before[v[i].at] = bytes_eq(v[i].id, v[i - 1].id);
+    return before;
+}
+
+/* The children that a wait names, of which the run is a parent, each once. */
 static enum pawl_status children_read(struct ledger *d, const struct run *r,
                                       const struct workflow_wait *w, struct child **out,
                                       size_t *out_n, struct pawl_err *err)
@@ -96,9 +127,14 @@ static enum pawl_status children_read(struct ledger *d, const struct run *r,
         return err_no_memory(err, "children");
     if (!w->n_children)
         return PAWL_OK;
+    const bool *before = named_before(d, w);
+    if (!before)
+        return err_no_memory(err, "children");
     led_column_init(&parents, feature_arena(d), LED_INTS);
     led_column_init(&ids, feature_arena(d), LED_TEXTS);
     for (size_t i = 0; i < w->n_children; i++) {
+        if (before[i])
+            continue;
         led_add_int(&parents, r->seq);
         led_add_bytes(&ids, w->children[i]);
     }
@@ -121,7 +157,9 @@ static enum pawl_status child_put(struct ledger *d, int64_t parent, const struct
     return feature_row(d, SQL_CHILD_PUT, "iiii", v, FEATURE_EXACT, err);
 }
 
-/* From now on the ends of these children count for the step. */
+/* From now on the ends of these children count for the step. Every pass that waits says so again:
+ * meanwhile another branch may have taken a child over, and one that an earlier generation awaited
+ * may have been counted. */
 static enum pawl_status children_await(struct ledger *d, struct run *r, struct step_row *s,
                                        const struct workflow_wait *w, struct child *v, size_t n,
                                        struct pawl_err *err)
@@ -132,7 +170,9 @@ static enum pawl_status children_await(struct ledger *d, struct run *r, struct s
         if (v[i].ended)
             continue;
         s->awaits++;
-        if (v[i].awaited && v[i].awaited != s->no)
+        if (v[i].awaited == s->no)
+            continue;
+        if (v[i].awaited)
             r->waits |= AWAIT_EACH;
         v[i].awaited = s->no;
         st = child_put(d, r->seq, &v[i], err);
@@ -237,7 +277,7 @@ enum pawl_status wait_step(struct ledger *d, struct run *r, struct step_row *s,
     }
     *out_settled = false;
     s->status = STEP_WAITING;
-    return first && n ? children_await(d, r, s, w, v, n, err) : PAWL_OK;
+    return n ? children_await(d, r, s, w, v, n, err) : PAWL_OK;
 }
 
 enum pawl_status runs_wake(struct ledger *d, const int64_t *seqs, size_t n, struct pawl_err *err)

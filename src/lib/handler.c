@@ -14,6 +14,7 @@
 #include "exec/one_shot.h"
 #include "exec/attempt.h"
 #include "exec/pass.h"
+#include "exec/replay.h"
 #include "lib/lib.h"
 #include "model/needs.h"
 
@@ -295,7 +296,7 @@ enum pawl_status pawl_send(struct pawl_call *c, const struct pawl_spec *spec, st
         return err_set(err, PAWL_FULL, "%zu calls were sent, limit %d", c->n_send, SEND_MAX);
     if (!send_room(c))
         return err_no_memory(err, "sending a call");
-    const char *id = pass_inside(c) ? pass_sent_id(c, c->n_send + 1)
+    const char *id = pass_inside(c) ? pass_sent_id(c, false, c->n_send + 1)
                                     : arena_printf(&c->arena, "%.*s.%zu",
                                                    BYTES_ARG(c->call->spec.id), c->n_send + 1);
     enum pawl_status st = child_spec(c, spec, id, &c->send[c->n_send], err);
@@ -307,6 +308,27 @@ enum pawl_status pawl_send(struct pawl_call *c, const struct pawl_spec *spec, st
 const char *pawl_sent_id(const struct pawl_call *c, size_t n)
 {
     return n < c->n_send ? c->send[n].id.data : NULL;
+}
+
+static enum pawl_status ask_now(struct pawl_call *c, const struct call_spec *s,
+                                struct pawl_shown **out, struct pawl_err *err)
+{
+    attempt_block(c, true);
+    int64_t wait_us = MIN(pawl_time_left_us(c), WAIT_MAX_US);
+    enum pawl_status st = wait_for(
+        c->e, &(struct waiting){ .spec = s, .id = s->id, .wait_us = wait_us, .by = c }, out, err);
+    attempt_block(c, false);
+    return st;
+}
+
+/* A replay submits nothing: an earlier pass of the run did, or the answer is not known. */
+static enum pawl_status ask_again(struct pawl_call *c, struct bytes id, struct pawl_shown **out,
+                                  struct pawl_err *err)
+{
+    enum pawl_status st = show_now(c->e, id, out, err);
+    if (st == PAWL_NOT_FOUND || (st == PAWL_OK && !pawl_state_ended((*out)->view.state)))
+        replay_blind(c, "the handler asks for call \"%.*s\", which has not ended", BYTES_ARG(id));
+    return st;
 }
 
 enum pawl_status pawl_ask(struct pawl_call *c, const struct pawl_spec *spec,
@@ -321,17 +343,16 @@ enum pawl_status pawl_ask(struct pawl_call *c, const struct pawl_spec *spec,
     if (session_open(c))
         return err_set(err, PAWL_STATE,
                        "an attempt with an open transaction cannot wait for a call");
-    char *id = arena_printf(&c->arena, "%.*s.ask.%d", BYTES_ARG(c->call->spec.id), ++c->n_asked);
+    int n = ++c->n_asked;
+    const char *id = pass_inside(c)
+                         ? pass_sent_id(c, true, (size_t)n)
+                         : arena_printf(&c->arena, "%.*s.ask.%d", BYTES_ARG(c->call->spec.id), n);
     enum pawl_status st = child_spec(c, spec, id, &s, err);
     if (st == PAWL_OK)
         st = cycle_check(c, s.key, err);
     if (st != PAWL_OK)
         return st;
-    attempt_block(c, true);
-    int64_t wait_us = MIN(pawl_time_left_us(c), WAIT_MAX_US);
-    st = wait_for(c->e, &(struct waiting){ .spec = &s, .id = s.id, .wait_us = wait_us, .by = c },
-                  &shown, err);
-    attempt_block(c, false);
+    st = exec_replays(c->e) ? ask_again(c, s.id, &shown, err) : ask_now(c, &s, &shown, err);
     if (st != PAWL_OK)
         return st;
     struct pawl_view *kept = arena_alloc(&c->arena, sizeof(*kept));
@@ -372,6 +393,8 @@ bool pawl_cancelled(const struct pawl_call *c)
 
 int pawl_sleep(struct pawl_call *c, int64_t us)
 {
+    if (exec_replays(c->e))
+        return 0;
     int64_t until_us = world_mono(&world_real) + MIN(MAX(us, 0), DURATION_MAX_US);
     return one_shot_wait(&c->stopped, until_us) ? 1 : 0;
 }

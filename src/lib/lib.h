@@ -7,14 +7,15 @@
 
 #include <pawl.h>
 
+#include "base/limits.h"
 #include "exec/exec.h"
 
 struct declared;
 
 struct pawl_module {
-    struct pawl *p;      /* borrowed */
-    struct pawl_err err; /* the first failure while it registered */
-    char version[256];   /* of the handlers that it registers; "": none */
+    struct pawl *p;                    /* borrowed */
+    struct pawl_err err;               /* the first failure while it registered */
+    char version[VERSION_LEN_MAX + 1]; /* of the handlers that it registers; "": none */
 };
 
 struct pawl {

@@ -98,6 +98,7 @@ static struct exec_conf conf_of(const struct pawl_options *o)
         .features = features,
         .n_features = n_features,
         .fail_lost = o->fail_lost,
+        .pin_versions = o->pin_versions,
         .no_migrate = o->no_migrate,
         .paused = o->paused
     };

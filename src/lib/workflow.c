@@ -67,7 +67,9 @@ int pawl_step(struct pawl_call *c, const struct pawl_step *step, struct pawl_dat
     if (!s.name || !s.run)
         return refused(c, "pawl_step: its name or its function is NULL");
     if (s.timeout_us < 0 || s.timeout_us > DURATION_MAX_US || s.max_attempts < 0)
-        return refused(c, "step \"%.100s\": its timeout or its attempts are below 0", s.name);
+        return refused(
+            c, "step \"%.100s\": its timeout must be 0..%lld us, its max_attempts at least 0",
+            s.name, (long long)DURATION_MAX_US);
     struct pass_step own = { .name = bytes_of(s.name),
                              .run = s.run,
                              .undo = s.undo,
@@ -79,7 +81,7 @@ int pawl_step(struct pawl_call *c, const struct pawl_step *step, struct pawl_dat
     if (s.arg && s.arg_size) {
         own.arg = arena_alloc(&c->arena, s.arg_size);
         if (!own.arg)
-            return refused(c, "step \"%.100s\": no memory for its argument", s.name);
+            return code_of(pass_no_memory(c));
         memcpy(own.arg, s.arg, s.arg_size);
     }
     int code = code_of(pass_step(c, &own, &result));
@@ -156,7 +158,7 @@ int pawl_step_child(struct pawl_call *c, const char *name, const struct pawl_spe
         return code;
     struct json *v = answer_json(c, id);
     *out_id = v ? json_string(&c->arena, v).data : NULL;
-    return *out_id ? 0 : refused(c, "no memory for the id of a child");
+    return *out_id ? 0 : code_of(pass_no_memory(c));
 }
 
 static const struct bytes *ids_of(struct pawl_call *c, const char *const *ids, size_t n)
@@ -192,9 +194,11 @@ int pawl_step_join(struct pawl_call *c, enum pawl_join how, const char *const *i
 {
     struct payload answer = { 0 };
     const char *const *ended;
-    const struct bytes *v = ids || !n ? ids_of(c, ids, n) : NULL;
+    if (!ids && n)
+        return refused(c, "pawl_step_join: the ids are NULL");
+    const struct bytes *v = ids_of(c, ids, n);
     if (!v)
-        return refused(c, "pawl_step_join: the ids are NULL, or there is no memory");
+        return code_of(pass_no_memory(c));
     const struct workflow_wait w = { .children = v,
                                      .n_children = n,
                                      .children_given = true,
@@ -203,7 +207,7 @@ int pawl_step_join(struct pawl_call *c, enum pawl_join how, const char *const *i
                                      .in_us = MIN(timeout_us, DURATION_MAX_US) };
     int code = wait_here(c, STEP_JOIN, NAME_JOIN, &w, &answer);
     if (!code && !note_ended(c, answer_json(c, answer), &ended, &n))
-        return refused(c, "no memory for the ids of children");
+        return code_of(pass_no_memory(c));
     return code;
 }
 
@@ -278,7 +282,7 @@ int pawl_step_select(struct pawl_call *c, struct pawl_select *what)
     const struct bytes *signals = ids_of(c, what->signals, what->signals ? what->n_signals : 0);
     const struct bytes *ids = ids_of(c, what->ids, what->ids ? what->n_ids : 0);
     if (!signals || !ids)
-        return refused(c, "no memory for a select");
+        return code_of(pass_no_memory(c));
     const struct workflow_wait w = { .signals = signals,
                                      .n_signals = what->signals ? what->n_signals : 0,
                                      .children = ids,
@@ -292,7 +296,7 @@ int pawl_step_select(struct pawl_call *c, struct pawl_select *what)
     if (code)
         return code;
     if (!read_selected(c, answer_json(c, answer), what))
-        return refused(c, "no memory for a select");
+        return code_of(pass_no_memory(c));
     return what->signal || what->n_ended ? 0 : PAWL_STEP_TIMEOUT;
 }
 

@@ -14,6 +14,7 @@
 #include "exec/write_job.h"
 #include "feature/workflow.h"
 #include "lib/lib.h"
+#include "model/needs.h"
 #include "store/feature.h"
 
 #define ANSWER_LEN_MAX (8 << 20)
@@ -86,6 +87,8 @@ enum pawl_status pawl_workflow_cancel(struct pawl *p, const char *id, unsigned f
         return st;
     arena_init(&a, ANSWER_LEN_MAX);
     st = ask(p, &a, &q, err);
+    if (st == PAWL_OK)
+        exec_cancel(p->e, q.seq);
     arena_release(&a);
     if (out_state)
         *out_state = q.state;
@@ -135,7 +138,7 @@ enum pawl_status pawl_workflow_fork(struct pawl *p, const char *id, const char *
 enum pawl_status pawl_module_version(struct pawl_module *m, const char *version)
 {
     struct pawl_err err = { 0 };
-    const char *fault = version ? name_fault(bytes_of(version)) : "is missing";
+    const char *fault = version ? version_fault(bytes_of(version)) : "is missing";
     if (!m)
         return PAWL_INVALID;
     if (fault)

@@ -1,8 +1,10 @@
 /*
  * lease.c - the calls of a lease in a few bytes each (lease.h). Pure, any thread.
  *
- *     version 1 | count | item ...         item: flags | the fields of the flags, in their order
+ *     version 1 | count | item ... | code      item: flags | the fields of the flags, in their
+ * order
  *
+ * `code` is the version of the worker's code, its length and its characters; nothing without one.
  * Flags and numbers are varints: seven bits a byte, the lowest first, the high bit set on all bytes
  * but the last. Signed numbers are zigzag-encoded (0, -1, 1, -2 ...). An ordinary call, whose seq
  * follows that of the previous item, takes its flags and the difference of its run_at: two to four
@@ -14,6 +16,7 @@
 
 #include "base/limits.h"
 #include "model/lease.h"
+#include "model/needs.h"
 
 enum {
     HAS_SEQ = 1,    /* how far the seq is past the previous seq + 1; without: not at all */
@@ -106,10 +109,10 @@ static size_t put_all(unsigned char *at, const struct held *v, size_t n)
     return len;
 }
 
-enum pawl_status lease_pack(struct arena *a, const struct held *v, size_t n, struct bytes *out,
-                            struct pawl_err *err)
+enum pawl_status lease_pack(struct arena *a, const struct held *v, size_t n, struct bytes version,
+                            struct bytes *out, struct pawl_err *err)
 {
-    CHECK(n <= CLAIM_MAX);
+    CHECK(n <= CLAIM_MAX && (!version.data || !version_fault(version)));
     for (size_t i = 0; i < n; i++) {
         CHECK(v[i].seq > (i ? v[i - 1].seq : 0));
         CHECK(v[i].counts.attempts >= 0 && v[i].counts.lost >= 0 && v[i].counts.redrives >= 0);
@@ -117,12 +120,17 @@ enum pawl_status lease_pack(struct arena *a, const struct held *v, size_t n, str
                        : !v[i].pos && !v[i].key_no);
     }
     unsigned char head[1 + VARINT_LEN_MAX] = { VERSION };
-    size_t head_len = (size_t)(put(head + 1, n) - head), len = head_len + put_all(NULL, v, n);
+    size_t head_len = (size_t)(put(head + 1, n) - head), end = head_len + put_all(NULL, v, n);
+    size_t len = end + (version.data ? 1 + version.len : 0);
     unsigned char *packed = arena_alloc(a, len);
     if (!packed)
         return err_no_memory(err, "a lease");
     memcpy(packed, head, head_len);
     put_all(packed + head_len, v, n);
+    if (version.data) {
+        packed[end] = (unsigned char)version.len;
+        memcpy(packed + end + 1, version.data, version.len);
+    }
     *out = (struct bytes){ (char *)packed, len };
     return PAWL_OK;
 }
@@ -208,8 +216,20 @@ static struct held get_item(struct reader *r, const struct held *before)
     return h;
 }
 
+/* What follows the items. */
+static struct bytes get_version(struct reader *r)
+{
+    if (r->failed || r->at == r->end)
+        return BYTES_NONE;
+    size_t len = *r->at++;
+    struct bytes version = { (const char *)r->at, MIN(len, (size_t)(r->end - r->at)) };
+    r->failed = version.len != len || version_fault(version);
+    r->at += version.len;
+    return version;
+}
+
 enum pawl_status lease_unpack(struct arena *a, struct bytes packed, struct held **out,
-                              size_t *out_n, struct pawl_err *err)
+                              size_t *out_n, struct bytes *out_version, struct pawl_err *err)
 {
     struct reader r = { (const unsigned char *)packed.data, NULL, packed.len < 2 };
     if (r.failed || *r.at++ != VERSION)
@@ -226,9 +246,11 @@ enum pawl_status lease_unpack(struct arena *a, struct bytes packed, struct held 
         return err_no_memory(err, "a lease");
     for (size_t i = 0; i < n && !r.failed; i++)
         before = v[i] = get_item(&r, &before);
+    struct bytes version = get_version(&r);
     if (r.failed || r.at != r.end)
         return err_set(err, PAWL_BROKEN, "a stored lease is damaged");
     *out = v;
+    *out_version = version;
     *out_n = n;
     return PAWL_OK;
 }

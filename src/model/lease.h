@@ -29,12 +29,15 @@ struct held {
 
 /* Pack n items sorted by seq into `a`. Seqs are stored as differences; other fields only where they
  * differ from those of a new call (no attempts, lane and priority of the previous item, run_at as a
- * difference), so that an ordinary call takes a few bytes. NO_MEMORY. */
+ * difference), so that an ordinary call takes a few bytes. `version`: the one that the worker says
+ * it has of its code (needs.h); absent: none. NO_MEMORY. */
 MUST_USE enum pawl_status lease_pack(struct arena *a, const struct held *v, size_t n,
-                                     struct bytes *out, struct pawl_err *err);
-/* Unpack into `a`. BROKEN when lease_pack() did not write it; NO_MEMORY. */
+                                     struct bytes version, struct bytes *out, struct pawl_err *err);
+/* Unpack into `a`; the version is borrowed from `packed`. BROKEN when lease_pack() did not write
+ * it; NO_MEMORY. */
 MUST_USE enum pawl_status lease_unpack(struct arena *a, struct bytes packed, struct held **out,
-                                       size_t *out_n, struct pawl_err *err);
+                                       size_t *out_n, struct bytes *out_version,
+                                       struct pawl_err *err);
 /* The item with this seq, by binary search; NULL when the lease does not name it. */
 struct held *lease_find(struct held *v, size_t n, int64_t seq);
 

@@ -2,6 +2,8 @@
  * needs.c - capabilities as settled lists of names (needs.h). Pure, any thread.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +92,43 @@ bool needs_served(const struct bytes *needs, size_t n_needs, const struct bytes 
     return true;
 }
 
+/* ---- Runs that have begun -------------------------------------------------------------------- */
+
+/* A lane stores its needs as one text (needs_text), in 1100 bytes on MariaDB. */
+static_assert(NEEDS_MAX * (NEED_LEN_MAX + 1) + sizeof "@steps" + sizeof NEED_VERSION - 1 +
+                      VERSION_LEN_MAX <=
+                  1100,
+              "what a pinned run needs fits into its lane");
+static_assert(sizeof "v:" - 1 + VERSION_LEN_MAX <= NEED_LEN_MAX, "a worker can name it in `has`");
+
+const char *version_fault(struct bytes version)
+{
+    if (!version.len)
+        return "is empty";
+    if (version.len > VERSION_LEN_MAX)
+        return "is longer than 50 bytes";
+    return name_good(version) ? NULL
+                              : "has other characters than letters, digits, \"_\", \"-\", \".\" "
+                                "and \":\"";
+}
+static_assert(VERSION_LEN_MAX == 50, "the sentence says so");
+
+struct bytes version_in_has(struct bytes name)
+{
+    const size_t len = sizeof "v:" - 1;
+    if (name.len < len || memcmp(name.data, "v:", len) != 0)
+        return BYTES_NONE;
+    return (struct bytes){ name.data + len, name.len - len };
+}
+
+struct bytes version_name(struct bytes version, struct bytes type, char text[NEED_VERSION_LEN_MAX])
+{
+    CHECK(!version_fault(version) && type.len <= NAME_LEN_MAX);
+    int len = snprintf(text, NEED_VERSION_LEN_MAX, "%s%.*s%s%.*s", NEED_VERSION, BYTES_ARG(version),
+                       type.data ? "@" : "", BYTES_ARG(type));
+    return (struct bytes){ text, (size_t)len };
+}
+
 bool needs_steps(const struct bytes *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -98,28 +137,91 @@ bool needs_steps(const struct bytes *v, size_t n)
     return false;
 }
 
-const struct bytes *needs_with_steps(struct arena *a, const struct bytes *v, size_t n)
+/* The version of a name that begins with NEED_VERSION and goes for every type; else absent. */
+static struct bytes version_of(struct bytes name)
 {
-    struct bytes *to = arena_alloc(a, (n + 1) * sizeof *to);
-    size_t at = 0;
-    if (!to)
-        return NULL;
-    while (at < n && bytes_cmp(v[at], NEED_STEPS) < 0)
-        at++;
-    for (size_t i = 0; i < n; i++)
-        to[i + (i >= at)] = v[i];
-    to[at] = NEED_STEPS;
-    return to;
+    const size_t len = sizeof NEED_VERSION - 1;
+    if (name.len <= len || memcmp(name.data, NEED_VERSION, len) != 0)
+        return BYTES_NONE;
+    struct bytes version = { name.data + len, name.len - len };
+    return version_fault(version) ? BYTES_NONE : version;
 }
 
-const struct bytes *needs_without_steps(struct arena *a, const struct bytes *v, size_t n)
+struct bytes needs_version(const struct bytes *v, size_t n)
 {
-    struct bytes *to = n > 1 ? arena_alloc(a, (n - 1) * sizeof *to) : NULL;
-    for (size_t i = 0, at = 0; to && i < n; i++)
-        if (!bytes_eq(v[i], NEED_STEPS))
-            to[at++] = v[i];
-    return to;
+    struct bytes version = BYTES_NONE;
+    for (size_t i = 0; i < n && !version.data; i++)
+        version = version_of(v[i]);
+    return version;
 }
+
+struct bytes needs_one_version(const struct bytes *has, size_t n_has)
+{
+    struct bytes one = BYTES_NONE;
+    for (size_t i = 0; i < n_has; i++) {
+        struct bytes version = version_of(has[i]);
+        if (version.data && one.data)
+            return BYTES_NONE;
+        one = version.data ? version : one;
+    }
+    return one;
+}
+
+static bool named(const struct bytes *v, size_t n, struct bytes name)
+{
+    return n && bsearch(&name, v, n, sizeof *v, compare);
+}
+
+bool needs_version_served(struct bytes version, struct bytes type, const struct bytes *has,
+                          size_t n_has)
+{
+    char all[NEED_VERSION_LEN_MAX], one[NEED_VERSION_LEN_MAX];
+    return named(has, n_has, version_name(version, BYTES_NONE, all)) ||
+           named(has, n_has, version_name(version, type, one));
+}
+
+enum pawl_status needs_add(struct arena *a, struct bytes name, const struct bytes **v, size_t *n,
+                           struct pawl_err *err)
+{
+    size_t at = 0;
+    while (at < *n && bytes_cmp((*v)[at], name) < 0)
+        at++;
+    if (at < *n && bytes_eq((*v)[at], name))
+        return PAWL_OK;
+    struct bytes *to = arena_alloc(a, (*n + 1) * sizeof *to);
+    if (!to)
+        return err_no_memory(err, "a list of capabilities");
+    for (size_t i = 0; i < *n; i++)
+        to[i + (i >= at)] = (*v)[i];
+    to[at] = name;
+    *v = to;
+    ++*n;
+    return PAWL_OK;
+}
+
+enum pawl_status needs_begin(struct arena *a, struct bytes version, const struct bytes **v,
+                             size_t *n, struct pawl_err *err)
+{
+    char text[NEED_VERSION_LEN_MAX];
+    enum pawl_status st = needs_add(a, NEED_STEPS, v, n, err);
+    if (st != PAWL_OK || !version.data)
+        return st;
+    struct bytes name = arena_copy(a, version_name(version, BYTES_NONE, text));
+    return name.data ? needs_add(a, name, v, n, err) : err_no_memory(err, "a version");
+}
+
+const struct bytes *needs_given(struct arena *a, const struct bytes *v, size_t *n)
+{
+    size_t given = 0;
+    struct bytes *to = *n ? arena_alloc(a, *n * sizeof *to) : NULL;
+    for (size_t i = 0; to && i < *n; i++)
+        if (!v[i].len || v[i].data[0] != '@')
+            to[given++] = v[i];
+    *n = given;
+    return given ? to : NULL;
+}
+
+/* ---- Lists ----------------------------------------------------------------------------------- */
 
 bool needs_same(const struct bytes *v, size_t n, const struct bytes *w, size_t m)
 {

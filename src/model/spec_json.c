@@ -115,7 +115,8 @@ static const struct field spec_fields[] = {
       .about = "short strings, stored, shown, filtered by" },
     { "needs", FIELD_ARRAY, AT(needs), FIELD_NULL, .max = NEEDS_MAX, .dflt = "[]",
       .unit = "up to 16 names", .about = "capabilities: only a worker that has them all takes it" },
-    { "run_timeout", FIELD_SECONDS, AT(s.run_timeout_us), FIELD_NULL, .dflt = "never",
+    { "run_timeout", FIELD_SECONDS, AT(s.run_timeout_us), FIELD_NULL | FIELD_ABOVE_0,
+      .dflt = "never",
       .about = "it is cancelled this long after it was first due, whether it runs, waits or has "
                "not begun; a workflow undoes what it did" },
     { "key", FIELD_TEXT, AT(s.key), FIELD_NULL, .unit = NAME_UNIT,

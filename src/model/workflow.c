@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/ident.h"
 #include "base/limits.h"
 #include "base/text.h"
 
@@ -64,8 +65,14 @@ struct bytes step_name_plain(struct bytes stored, int64_t *out_nth)
     if (!hash)
         return stored;
     *out_nth = 0;
-    for (const char *at = hash + 1; at < stored.data + stored.len && *out_nth <= STEPS_MAX; at++)
-        *out_nth = *out_nth * 10 + (*at - '0');
+    for (const char *at = hash + 1; at < stored.data + stored.len; at++) {
+        bool digit = *at >= '0' && *at <= '9';
+        *out_nth = digit ? *out_nth * 10 + (*at - '0') : 0;
+        if (!digit || *out_nth == 0 || *out_nth > STEPS_MAX) {
+            *out_nth = 0;
+            break;
+        }
+    }
     return (struct bytes){ stored.data, (size_t)(hash - stored.data) };
 }
 
@@ -78,7 +85,7 @@ struct bytes step_child_id(struct arena *a, struct bytes parent, int64_t generat
             ? arena_printf(a, "%.*s.%.*s#%lld", BYTES_ARG(parent), BYTES_ARG(name), (long long)nth)
             : arena_printf(a, "%.*s~%lld.%.*s#%lld", BYTES_ARG(parent), (long long)generation,
                            BYTES_ARG(name), (long long)nth);
-    return bytes_of(id);
+    return id ? ident_derived(a, bytes_of(id)) : BYTES_NONE;
 }
 
 /* ---- Waits ----------------------------------------------------------------------------------- */

@@ -61,9 +61,10 @@ static inline bool step_ended(enum step_status status)
 const char *step_name_fault(struct bytes name);
 /* The name as it is stored, in `a`: the n-th use, n from 1. Absent without memory. */
 struct bytes step_name(struct arena *a, struct bytes name, int64_t nth);
-/* The inverse: the name as code gives it, borrowed, and its number. */
+/* The inverse: the name as code gives it, borrowed, and its number; 0: what is behind the last "#"
+ * is not the number of a use, so no step is stored under this name. */
 struct bytes step_name_plain(struct bytes stored, int64_t *out_nth);
-/* The id of a child, in `a`; absent without memory. */
+/* The id of a child, in `a`, shortened if it is too long (ident_derived); absent without memory. */
 struct bytes step_child_id(struct arena *a, struct bytes parent, int64_t generation,
                            struct bytes name, int64_t nth);
 

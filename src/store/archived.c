@@ -82,8 +82,9 @@ enum pawl_status archived_read(struct arena *a, const struct archive_row *row, s
     if (st != PAWL_OK)
         return st;
     if (needs_steps(s->needs, s->n_needs)) {
-        s->needs = needs_without_steps(a, s->needs, s->n_needs);
-        s->n_needs--;
+        s->needs = needs_given(a, s->needs, &s->n_needs);
+        if (a->failed)
+            return err_no_memory(err, "an archived call");
     }
     s->id = t[T_ID];
     s->queue = t[T_QUEUE];

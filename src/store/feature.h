@@ -105,6 +105,9 @@ struct feature {
     /* These calls were removed after their retention: remove what belongs to them. */
     enum pawl_status (*forget)(struct ledger *d, const int64_t *seqs, size_t n,
                                struct pawl_err *err);
+    /* gc runs a step: remove up to `max` rows of yours that need not be kept any more. *more is set
+     * if there are others. Of ended calls you hear in forget(). */
+    enum pawl_status (*gc)(struct ledger *d, int max, bool *more, struct pawl_err *err);
     /* Take over a row of the inbox, in the transaction of a claim or sweep. A refusal is in *why,
      * for inbox_conflicts; else the row is removed. */
     enum pawl_status (*inbox)(struct ledger *d, const struct inbox_row *r, struct pawl_err *why,
@@ -206,12 +209,14 @@ union feature_value {
 enum feature_count { FEATURE_ANY, FEATURE_EXACT, FEATURE_NEW };
 /* Add a row to be written with the group: all rows of one statement in one round trip, in the order
  * in which their statements were first used. They are one statement, so no two of them may change
- * the same row: the second change of a row is a feature_run(). `kinds` (borrowed for ever) has a
- * letter for each value: i number, z number or null for 0, t text, b bytes (absent: null). Bytes
- * are borrowed for the transaction. */
+ * the same row: the second change of a row is a feature_run(), or follows feature_rows_write().
+ * `kinds` (borrowed for ever) has a letter for each value: i number, z number or null for 0, t
+ * text, b bytes (absent: null). Bytes are borrowed for the transaction. */
 MUST_USE enum pawl_status feature_row(struct ledger *d, enum sql_name name, const char *kinds,
                                       const union feature_value *v, enum feature_count count,
                                       struct pawl_err *err);
+/* Write the rows that were added so far: before the second change of one of them. */
+MUST_USE enum pawl_status feature_rows_write(struct ledger *d, struct pawl_err *err);
 
 /* Another transaction changed `what` first: the whole group is repeated. Returns BUSY. */
 enum pawl_status feature_again(struct ledger *d, const char *what, struct pawl_err *err);
@@ -248,14 +253,16 @@ struct feature_call {
     bool gone;             /* its retention is over: only id and state are known */
     int priority;
     int64_t run_at_us;
-    int64_t run_until_us; /* its run_timeout passes then; 0: never */
+    int64_t run_until_us; /* its run_timeout passes then; 0: never, also after a retry that came
+                             when it had passed */
 };
 /* Read these calls at once, so that feature_call_at() finds them in memory. */
 MUST_USE enum pawl_status feature_calls_load(struct ledger *d, const int64_t *seqs, size_t n,
                                              struct pawl_err *err);
 MUST_USE enum pawl_status feature_call_at(struct ledger *d, int64_t seq, struct feature_call *out,
                                           struct pawl_err *err);
-/* The request of a call that is not gone, with its input. */
+/* The request of a call that is not gone, with its input; its needs are those of its user. It was
+ * settled; what said when it is due or expires is not kept. */
 MUST_USE enum pawl_status feature_call_spec(struct ledger *d, int64_t seq, struct call_spec *out,
                                             struct pawl_err *err);
 MUST_USE enum pawl_status feature_call_named(struct ledger *d, struct bytes id,
@@ -270,15 +277,22 @@ MUST_USE enum pawl_status feature_call_named(struct ledger *d, struct bytes id,
 /* Later than every time: a flow that waits for an event alone. */
 #define FLOW_NEVER_US TIME_LAST_US
 
-/* It is a flow from now on, if it is not one yet; that is its first step. *out_cancel: a cancel was
- * requested before, and that request is removed. Refused, in op->status: STATE before the second
- * half of the schema's step has run; INVALID while a call before it in its run has not ended; FULL
- * without a lane. */
-MUST_USE enum pawl_status feature_flow_begin(struct ledger *d, struct op *op, bool *out_cancel,
-                                             struct pawl_err *err);
-/* When the lease of the fence was claimed, and who has it: its worker, or else its node. */
-MUST_USE enum pawl_status feature_claimed(struct ledger *d, const struct op *op, int64_t *out_us,
-                                          struct bytes *out_owner, struct pawl_err *err);
+/* It is a flow from now on, if it is not one yet; that is its first step. `version`: if it begins
+ * now, only workers that have this version for its type get it from now on (needs.h); absent: every
+ * worker that has NEED_STEPS. *out_cancel: a cancel was requested before, and that request is
+ * removed. Refused, in op->status: STATE before the second half of the schema's step has run;
+ * INVALID while a call before it in its run has not ended; FULL without a lane. */
+MUST_USE enum pawl_status feature_flow_begin(struct ledger *d, struct op *op, struct bytes version,
+                                             bool *out_cancel, struct pawl_err *err);
+/* What the lease of the fence says. */
+struct flow_claimed {
+    int64_t at_us;
+    struct bytes owner;   /* its worker, or else its node */
+    struct bytes version; /* the one that the worker has for every type; absent: none, or several */
+};
+/* Read it. */
+MUST_USE enum pawl_status feature_claimed(struct ledger *d, const struct op *op,
+                                          struct flow_claimed *out, struct pawl_err *err);
 /* A step of it is stored: attempts and losses count anew, and its timeout begins anew. */
 MUST_USE enum pawl_status feature_flow_step(struct ledger *d, const struct op *op,
                                             struct pawl_err *err);

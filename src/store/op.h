@@ -131,7 +131,7 @@ struct finish_item {
     struct bytes queue; /* the call's; absent: the item was answered before. Borrowed from the
                            engine until its next commit */
     struct bytes type;  /* with queue, and borrowed like it */
-    bool flow; /* with queue: it has begun to take steps, so PENDING is shown as PROCESSING */
+    bool flow;          /* it has begun to take steps, so PENDING is shown as PROCESSING */
 };
 struct finish {
     struct token token;

@@ -214,6 +214,7 @@ TEST(a_signal_wakes_a_run)
     EQ_STR(AT(a, "duplicate"), "false");
     a = POST(&w, "/v1/workflows/o1/signals/shipped", "{\"parcel\": 9}");
     EQ_STR(AT(a, "duplicate"), "true");
+    stored(POST(&w, "/v1/workflows/o1/signals/shipped", "{ \"parcel\" : 9 }"), 202); /* the same */
     refused(POST(&w, "/v1/workflows/o1/signals/shipped", "1"), 409, "CONFLICT");
     w.more = NULL;
     p = run_claim(&w);
@@ -226,7 +227,10 @@ TEST(a_signal_wakes_a_run)
     TRUE(strcmp(AT(a, "signals.0.consumed_at"), "null") != 0);
     EQ_PTR(AT(a, "signals.1"), NULL);
     run_finish(&w, &p, "\"result\":1", "completed");
-    refused(POST(&w, "/v1/workflows/o1/signals/shipped", "1"), 409, "STATE");
+    a = POST(&w, "/v1/workflows/o1/signals/shipped", "1");
+    refused(a, 409, "STATE");
+    EQ_STR(AT(a, "error.status"), "completed");
+    EQ_STR(AT(a, "error.message"), "run \"o1\" is completed: a signal would never be read");
     web_end(&w);
 }
 
@@ -407,7 +411,39 @@ TEST(without_compensation_a_cancel_ends_it_at_once)
     EQ_STR(AT(a, "status"), "cancelled");
     refused(step_send(&w, &p, RESULT(2, "charge", "2")), 409, "LOST_LEASE");
     EQ_STR(AT(GET(&w, "/v1/workflows/o1"), "status"), "cancelled");
-    refused(POST(&w, "/v1/workflows/o1/cancel", "{}"), 409, "STATE");
+    a = POST(&w, "/v1/workflows/o1/cancel", "{}");
+    refused(a, 409, "STATE");
+    EQ_STR(AT(a, "error.status"), "cancelled");
+    web_end(&w);
+}
+
+/* A run that failed without undoing begins to undo: it is processing again. */
+TEST(a_failed_run_that_is_cancelled_undoes)
+{
+    struct web w;
+    web_begin(&w, param);
+    struct run_pass p = run_begin(&w, "o1");
+    step_send(&w, &p, RESULT(1, "reserve", "1"));
+    run_finish(&w, &p, "\"error\":\"no\",\"retry\":false", "processing");
+    p = run_claim(&w);
+    run_finish(&w, &p, "\"result\":1", "failed"); /* it had nothing to undo, it says */
+    struct web_answer a = POST(&w, "/v1/workflows/o1/cancel", "{}");
+    stored(a, 202);
+    EQ_STR(AT(a, "status"), "processing");
+    p = run_claim(&w);
+    EQ_STR(AT(p.claim, "calls.0.undoing"), "true");
+    web_end(&w);
+}
+
+/* The same finish again has the same answer: a run that goes on is processing. */
+TEST(a_repeated_finish_of_a_run_that_goes_on)
+{
+    struct web w;
+    web_begin(&w, param);
+    struct run_pass p = run_begin(&w, "o1");
+    step_send(&w, &p, RESULT(1, "reserve", "1"));
+    run_finish(&w, &p, "\"restart\":[2]", "processing");
+    run_finish(&w, &p, "\"restart\":[2]", "processing");
     web_end(&w);
 }
 
@@ -522,6 +558,35 @@ TEST(a_published_value_is_waited_for)
     web_end(&w);
 }
 
+/* Publish n values, from this number on. */
+static struct web_answer publish(struct web *w, const struct run_pass *p, int from, int n)
+{
+    char body[8000];
+    size_t len = (size_t)snprintf(body, sizeof body,
+                                  "{\"lease\":\"%s\",\"id\":\"o1\",\"publish\":{", p->lease);
+    for (int i = 0; i < n; i++)
+        len += (size_t)snprintf(body + len, sizeof body - len, "%s\"v%d\":%d", i ? "," : "",
+                                from + i, i);
+    snprintf(body + len, sizeof body - len, "}}");
+    return POST(w, "/v1/work/steps", body);
+}
+
+TEST(a_run_publishes_a_thousand_values)
+{
+    struct web w;
+    web_begin(&w, param);
+    struct run_pass p = run_begin(&w, "o1");
+    for (int i = 0; i < 10; i++)
+        stored(publish(&w, &p, i * 100 + 1, 100), 200);
+    struct web_answer a = publish(&w, &p, 1000, 2);
+    refused(a, 429, "FULL");
+    EQ_STR(AT(a, "error.message"), "published value \"v1001\": the run shows 1000 values already");
+    stored(publish(&w, &p, 901, 100), 200);
+    refused(GET(&w, "/v1/workflows/o1/published/v1001"), 404, "NOT_FOUND");
+    run_finish(&w, &p, "\"result\":1", "completed");
+    web_end(&w);
+}
+
 TEST(figures_of_workflows)
 {
     struct web w;
@@ -535,5 +600,6 @@ TEST(figures_of_workflows)
     HAS_STR(a.body.data, "\npawl_workflow_signals_total ");
     HAS_STR(a.body.data, "\npawl_workflow_compensations_total ");
     HAS_STR(a.body.data, "\npawl_workflow_divergences_total ");
+    HAS_STR(a.body.data, "\npawl_workflow_children_taken_total ");
     web_end(&w);
 }

@@ -25,6 +25,22 @@ static void invalid(struct web_answer a, const char *body, const char *field)
 
 #define STEP(members) "\"steps\":[{\"no\":1,\"name\":\"a\"," members "}]"
 
+/* What a finish brings is checked as in a request of its own: nothing of it is stored. */
+TEST(wrong_steps_of_a_finish)
+{
+    struct web w;
+    web_begin(&w, param);
+    struct run_pass p = run_begin(&w, "o1");
+    invalid(POST(&w, "/v1/work/finish",
+                 web_text("{\"lease\":\"%s\",\"results\":[{\"id\":\"o1\",\"result\":1,\"steps\":[{"
+                          "\"no\":1,\"name\":\"a#b\",\"kind\":\"run\",\"result\":1}]}]}",
+                          p.lease)),
+            "a#b", "steps");
+    run_finish(&w, &p, "\"result\":1", "completed");
+    invalid(POST(&w, "/v1/calls", "{\"type\":\"order\",\"run_timeout\":0}"), "0", "run_timeout");
+    web_end(&w);
+}
+
 TEST(wrong_steps)
 {
     static const struct {
@@ -100,6 +116,37 @@ TEST(wrong_steps)
     invalid(GET(&w, web_text("/v1/work/steps?lease=%s", p.lease)), "no id", "id");
     invalid(GET(&w, web_text("/v1/work/steps?lease=%s&id=o1&cursor=7", p.lease)), "cursor",
             "cursor");
+    web_end(&w);
+}
+
+/* A name that no step can have reaches no row: one with "#!" ended the server. */
+TEST(an_undo_names_a_step_as_it_is_stored)
+{
+    static const char *const bad[] = {
+        "a#",
+        "a#!",
+        "a#-7",
+        "a#0",
+        "#2",
+        "a\\u0001",
+        "a#100000",
+        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    };
+    struct web w;
+    web_begin(&w, param);
+    struct run_pass p = run_begin(&w, "o1");
+    step_send(&w, &p, RESULT(1, "a", "1"));
+    run_finish(&w, &p, "\"error\":\"x\",\"retry\":false", "processing");
+    p = run_claim(&w);
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        const char *step =
+            web_text("{\"no\":2,\"name\":\"undo:%s\",\"kind\":\"undo\",\"result\":1}", bad[i]);
+        invalid(step_send(&w, &p, step), step, NULL);
+    }
+    stored(step_send(&w, &p, "{\"no\":2,\"name\":\"undo:a\",\"kind\":\"undo\",\"result\":1}"), 200);
+    run_finish(&w, &p, "\"result\":null", "failed");
+    EQ_STR(AT(GET(&w, "/v1/workflows/o1"), "status"), "compensated");
     web_end(&w);
 }
 

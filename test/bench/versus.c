@@ -5,10 +5,10 @@
  * Each figure is a line ROW<TAB>SYSTEM<TAB>VALUE<TAB>UNIT; a row that cannot be measured is
  * skip<TAB>SYSTEM<TAB>ROW<TAB>reason; config<TAB>SYSTEM<TAB>text describes the setup. Everything
  * else goes to stderr. The environment says what to measure: BENCH_URL (a database of its own),
- * BENCH_ROWS (groups: enqueue drain latency http hot keys backlog held light cost; default all),
- * BENCH_N, BENCH_SECONDS, BENCH_HELD, BENCH_BACKLOG. --own: a private PostgreSQL with default
- * settings instead of BENCH_URL. Every group has its own schema, so that none is affected by
- * another.
+ * BENCH_ROWS (groups: enqueue drain latency http hot keys backlog held light cost workflows;
+ * default all), BENCH_N, BENCH_SECONDS, BENCH_HELD, BENCH_BACKLOG. --own: a private PostgreSQL with
+ * default settings instead of BENCH_URL. Every group has its own schema, so that none is affected
+ * by another.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <libpq-fe.h>
@@ -43,7 +43,7 @@
 struct versus {
     const char *url;
     const char *system, *floor; /* as in the lines */
-    bool postgres;
+    bool postgres, sqlite;
     size_t n, backlog;
     double seconds, held_s;
     char schema[33]; /* of the group */
@@ -172,6 +172,33 @@ static enum pawl_status latency(struct versus *v, struct pawl_err *err)
     line("latency_p50", v->system, out.p50_us, "us");
     line("latency_p99", v->system, out.p99_us, "us");
     return PAWL_OK;
+}
+
+/* ---- Workflows ------------------------------------------------------------------------------- */
+
+/* Callers that each start a workflow and wait for its end. As many run at once as there are
+ * callers; on SQLite as many as there are slots by default. */
+static enum pawl_status workflows(struct versus *v, struct pawl_err *err)
+{
+    static const struct {
+        const char *row, *type;
+        int steps;
+    } rows[] = { { "flow10", LOAD_TYPE_FLOW10, 10 }, { "flow1", LOAD_TYPE_FLOW1, 1 } };
+    AUTO(load_end) struct pawl *p = NULL;
+    enum pawl_status st = library(v, v->url, &p, err);
+    if (st == PAWL_OK)
+        st = load_start_flows(p, v->sqlite ? 0 : CONNS, err);
+    for (size_t i = 0; i < COUNT_OF(rows) && st == PAWL_OK; i++) {
+        struct load_wait w = { .type = rows[i].type, .threads = CONNS, .seconds = v->seconds / 5 };
+        struct load_waited out = { 0 };
+        st = load_wait(p, &w, &out, err);
+        w.seconds = v->seconds;
+        if (st == PAWL_OK)
+            st = load_wait(p, &w, &out, err);
+        if (st == PAWL_OK)
+            line(rows[i].row, v->system, out.per_s * rows[i].steps, "1/s");
+    }
+    return st;
 }
 
 /* ---- Backlogs -------------------------------------------------------------------------------- */
@@ -531,9 +558,9 @@ static const struct {
     const char *name;
     enum pawl_status (*run)(struct versus *v, struct pawl_err *err);
 } groups[] = {
-    { "enqueue", enqueue }, { "drain", drain }, { "latency", latency }, { "http", http },
-    { "hot", hot },         { "keys", keys },   { "backlog", backlog }, { "held", held },
-    { "light", light },     { "cost", cost },
+    { "enqueue", enqueue }, { "drain", drain }, { "latency", latency },     { "http", http },
+    { "hot", hot },         { "keys", keys },   { "backlog", backlog },     { "held", held },
+    { "light", light },     { "cost", cost },   { "workflows", workflows },
 };
 
 static double setting(const char *name, double otherwise)
@@ -581,8 +608,8 @@ static void config(const struct versus *v)
            "enqueue_batch by the library in batches of %d; drain, latency (until the handler "
            "ran) and backlog by workers in the process; enqueue_64, http, keys, held and light "
            "over HTTP by pawl serve; cost of calls stored in batches and drained, statements from "
-           "the server's log\n",
-           v->system, PAWL_VERSION, database, BATCH);
+           "the server's log; workflows by %d callers and %s slots in the process\n",
+           v->system, PAWL_VERSION, database, BATCH, CONNS, v->sqlite ? "16" : "64");
     if (bench_floor_of(v->url))
         printf("config\t%s\tstraight %s on Pawl's tables, 2 connections, batches of %d, finish "
                "and claim in one commit\n",
@@ -621,6 +648,7 @@ int main(int argc, char **argv)
     v.server.db = v.url;
     v.system = system_of(v.url);
     v.postgres = strcmp(v.system, "pawl") == 0;
+    v.sqlite = strcmp(v.system, "pawl-sqlite") == 0;
     v.floor = v.postgres ? "floor" : "floor-mariadb";
     config(&v);
     for (size_t i = 0; i < COUNT_OF(groups); i++) {

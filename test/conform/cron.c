@@ -96,6 +96,52 @@ CASE(what_never_fires_is_refused)
     EQ_INT(tick(b)->next_us, 0);
 }
 
+/* Ask what the change would do, then do it: both answer the same. */
+static void as_asked(struct conform_fixture *b, struct cron_op q)
+{
+    enum cron_change change;
+    const char *before = snapshot(b);
+    cron_op_of(b, q); /* the handle knows the feature */
+    enum pawl_status st = cron_would(b->s, &q, &change, &b->err);
+    EQ_STR(snapshot(b), before);
+    struct cron_op *done = cron(b, q);
+    EQ_STATUS(b->op.status, st, &b->op.err);
+    if (st != PAWL_OK) {
+        EQ_STR(b->err.text, b->op.err.text);
+        return;
+    }
+    EQ_INT(change, done->created ? CRON_CREATE : done->changed ? CRON_UPDATE : CRON_NO_CHANGE);
+}
+
+CASE(what_a_change_would_do_it_does)
+{
+    static const char minute[] = "{\"every\":60,\"call\":{\"type\":\"t\"}}";
+    static const char *const puts[] = {
+        minute,
+        minute,
+        "{\"every\":61,\"call\":{\"type\":\"t\"}}",
+        "{\"every\":61,\"paused\":true,\"call\":{\"type\":\"t\"}}",
+        "{\"every\":62,\"paused\":false,\"call\":{\"type\":\"t\"}}",
+        "{\"at\":[\"2026-11-15T08:00:00Z\"],\"call\":{\"type\":\"t\"}}",
+        "{\"every\":60,\"zone\":\"Nowhere/Land\",\"call\":{\"type\":\"t\"}}",
+    };
+    as_asked(b, (struct cron_op){ .what = CRON_PAUSE, .name = BYTES("a") });
+    for (size_t i = 0; i < COUNT_OF(puts); i++) {
+        struct cron_op q = put_op(b, "a", puts[i]), none = q;
+        none.if_none = true;
+        as_asked(b, q);
+        as_asked(b, none); /* the condition does not hold */
+        q.if_version = 7;
+        as_asked(b, q);
+        advance(b, 10);
+    }
+    for (int i = 0; i < 4; i++)
+        as_asked(b, (struct cron_op){ .what = i < 2 ? CRON_PAUSE : CRON_RESUME,
+                                      .name = BYTES("a"),
+                                      .if_version = i % 2 ? 7 : 0 });
+    as_asked(b, (struct cron_op){ .what = CRON_RESUME, .name = BYTES("a") });
+}
+
 CASE(schedules_are_listed_by_name_in_pages)
 {
     for (int i = 4; i >= 0; i--)

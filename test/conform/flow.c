@@ -314,6 +314,7 @@ FLOW_CASE(a_flow_that_waits_keeps_its_key)
     TRUE(c.in_line);
     EQ_INT(c.key_no, 1);
     EQ_INT(get(b, "b").waiting_for, WAIT_KEY);
+    EQ_INT(get(b, "b").position, 1);
     struct key_row k = key_of(b, "k");
     EQ_TEXT(k.head, "a");
     EQ_INT(k.head_state, PAWL_PROCESSING);

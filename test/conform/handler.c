@@ -5,6 +5,9 @@
  */
 #include "conform.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 struct run {
     struct conform_fixture *b;
     const char *sql; /* NULL: none */
@@ -205,4 +208,34 @@ CASE(handler_sql_cannot_end_the_transaction)
         OK(op.status, &op.err);
         EQ_INT(state_of(b, id), PAWL_FAILED);
     }
+}
+
+/* The engines that cannot tell our tables from theirs by rights name all of them. */
+CASE(handler_sql_leaves_our_tables_alone)
+{
+    app(b);
+    if (!strstr(b->url, "mysql:") && !strstr(b->url, "sqlite:"))
+        skip("the server checks rights, and a node's account has them");
+    const char *list =
+        strstr(b->url, "mysql:")
+            ? "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() "
+              "AND table_type = 'BASE TABLE' AND table_name LIKE 'pawl\\_%' ORDER BY 1"
+            : "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'pawl_%' "
+              "ORDER BY 1";
+    char *names = strdup(engine_rows(b->url, list)), *at = names;
+    int n = 0;
+    for (char *name; (name = strsep(&at, " ,\n"));) {
+        if (!*name)
+            continue;
+        char *id = arena_printf(&b->a, "t%d", n++);
+        accept_one(b, id);
+        struct run r = { .sql = arena_printf(&b->a, "DELETE FROM %s", name), .apply = false };
+        struct finish_item f = item(id, END_REFUSE);
+        handle(b, &r, claim_n(b, 1), &f);
+        if (r.status == PAWL_OK)
+            FAIL("a handler may delete from %s", name);
+        EQ_STATUS(r.status, PAWL_INVALID, &r.err);
+    }
+    TRUE(n > 20);
+    free(names);
 }

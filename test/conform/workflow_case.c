@@ -31,18 +31,55 @@ struct conform_fixture *workflow_fixture(void *param, const char *wrapper)
 
 /* ---- Passes ---------------------------------------------------------------------------------- */
 
-struct pass pass_begin(struct conform_fixture *b)
+static struct claim claim_runs(struct conform_fixture *b, int max)
 {
     static const struct bytes has[] = { NEED_STEPS };
-    struct claim q = want(b, 1);
+    struct claim q = want(b, max);
     q.has = has;
     q.n_has = COUNT_OF(has);
+    return claim_as(b, q);
+}
+
+static struct pass pass_with(struct conform_fixture *b, struct token token, const struct call *c)
+{
+    return (struct pass){ .b = b,
+                          .token = token,
+                          .seq = c->seq,
+                          .id = arena_copy(&b->a, c->spec.id),
+                          .undoing = journal_read(b, c->seq).undoing };
+}
+
+struct pass pass_begin(struct conform_fixture *b)
+{
+    struct claim q = claim_runs(b, 1);
+    EQ_UINT(q.n, 1);
+    return pass_with(b, q.token, &q.calls[0]);
+}
+
+struct pass pass_begin_as(struct conform_fixture *b, const struct bytes *has, size_t n_has)
+{
+    struct claim q = want(b, 1);
+    q.has = has;
+    q.n_has = n_has;
     q = claim_as(b, q);
     EQ_UINT(q.n, 1);
-    struct pass p = { .b = b, .token = q.token, .seq = q.calls[0].seq };
-    p.id = arena_copy(&b->a, q.calls[0].spec.id);
-    p.undoing = journal_read(b, p.seq).undoing;
-    return p;
+    return pass_with(b, q.token, &q.calls[0]);
+}
+
+struct pass pass_named(struct conform_fixture *b, const char *id)
+{
+    struct claim q = claim_runs(b, 10);
+    const struct call *it = NULL;
+    for (size_t i = 0; i < q.n; i++) {
+        struct finish_item back = { .seq = q.calls[i].seq, .how = END_RELEASE };
+        if (bytes_eq(q.calls[i].spec.id, bytes_of(id)))
+            it = &q.calls[i];
+        else
+            OK(finish_item(b, q.token, back), &b->err);
+    }
+    if (!it)
+        FAIL("run \"%s\" cannot be claimed, but \"%s\"", id, ids_of(b, &q));
+    return pass_with(b, q.token, it);
 }
 
 struct pass pass_of_new(struct conform_fixture *b, const char *id)
@@ -55,10 +92,14 @@ enum pawl_status pass_steps(struct pass *p, const struct workflow_step *v, size_
 {
     TRUE(n <= COUNT_OF(p->steps));
     memcpy(p->steps, v, n * sizeof *v);
-    p->answer = (struct workflow_op){
-        .what = WORKFLOW_STEPS,
-        .steps = { .v = p->steps, .n = n, .undoing = p->undoing, .node = BYTES("n1") }
-    };
+    p->answer = (struct workflow_op){ .what = WORKFLOW_STEPS,
+                                      .steps = { .v = p->steps,
+                                                 .n = n,
+                                                 .undoing = p->undoing,
+                                                 .node = BYTES("n1"),
+                                                 .version = p->version,
+                                                 .pin = p->pin,
+                                                 .by_lease = p->by_lease } };
     struct op op = {
         .kind = OP_FEATURE,
         .feature = { .of = &feature_workflow, .ctx = &p->answer, .token = p->token, .seq = p->seq }
@@ -180,6 +221,27 @@ void end_pass(struct pass *p, enum ending how)
     OK(finish_item(p->b, p->token, f), &p->b->err);
 }
 
+void restart(struct pass *p, const char *text)
+{
+    struct workflow_op q = { .what = WORKFLOW_RESTART, .input = json(text) };
+    struct op op = { .kind = OP_FEATURE,
+                     .feature = {
+                         .of = &feature_workflow, .ctx = &q, .token = p->token, .seq = p->seq } };
+    OK(one(p->b, &op), &op.err);
+}
+
+void child_ends(struct conform_fixture *b, const char *id)
+{
+    struct claim q = want(b, 10);
+    q = claim_as(b, q);
+    TRUE(q.n > 0);
+    for (size_t i = 0; i < q.n; i++) {
+        const char *it = arena_printf(&b->a, "%.*s", BYTES_ARG(q.calls[i].spec.id));
+        OK(finish(b, q.token, it, strcmp(it, id) == 0 ? END_RESULT : END_RELEASE), &b->err);
+    }
+    EQ_STR(pawl_state_name(state_of(b, id)), pawl_state_name(PAWL_COMPLETED));
+}
+
 /* ---- From outside ---------------------------------------------------------------------------- */
 
 enum pawl_status change(struct conform_fixture *b, struct workflow_op q)
@@ -198,6 +260,32 @@ enum pawl_status signal_to(struct conform_fixture *b, const char *id, const char
                                            .name = bytes_of(name),
                                            .value = json(text),
                                            .key = key ? bytes_of(key) : BYTES_NONE });
+}
+
+enum pawl_status retry_from(struct conform_fixture *b, const char *id, const char *from)
+{
+    return change(b, (struct workflow_op){
+                         .what = WORKFLOW_RETRY, .id = bytes_of(id), .from = bytes_of(from) });
+}
+
+enum pawl_status fork_from(struct conform_fixture *b, const char *id, const char *from,
+                           const char *new_id)
+{
+    return change(b, (struct workflow_op){ .what = WORKFLOW_FORK,
+                                           .id = bytes_of(id),
+                                           .from = bytes_of(from),
+                                           .fork_id = bytes_of(new_id) });
+}
+
+enum pawl_status cancel_run(struct conform_fixture *b, const char *id, bool compensate,
+                            enum pawl_state *out_state)
+{
+    enum pawl_status st =
+        change(b, (struct workflow_op){
+                      .what = WORKFLOW_CANCEL, .id = bytes_of(id), .compensate = compensate });
+    if (out_state)
+        *out_state = ((const struct workflow_op *)b->op.feature.ctx)->state;
+    return st;
 }
 
 /* ---- Reads ----------------------------------------------------------------------------------- */

@@ -33,11 +33,18 @@ struct pass {
     int64_t seq;
     struct bytes id;
     bool undoing;              /* what its code knows */
+    struct bytes version;      /* of its code; absent: none */
+    bool pin;                  /* its node has versions = pin */
+    bool by_lease;             /* it is a worker over HTTP: its lease says the version */
     struct workflow_op answer; /* of its last operation */
     struct workflow_step steps[8];
 };
 /* Claim one run, as a worker for steps; there must be one. */
 struct pass pass_begin(struct conform_fixture *b);
+/* The same, and it must be this one; others that can be claimed are handed back. */
+struct pass pass_named(struct conform_fixture *b, const char *id);
+/* The same as a worker that has this and nothing else. */
+struct pass pass_begin_as(struct conform_fixture *b, const struct bytes *has, size_t n_has);
 /* Accept a call and claim it. */
 struct pass pass_of_new(struct conform_fixture *b, const char *id);
 /* Send these steps; the answers are in p->steps. Returns the operation's status. */
@@ -60,6 +67,10 @@ enum pawl_status join(struct pass *p, int64_t no, const char *name, const char *
                       int64_t seconds);
 /* End the pass with this. */
 void end_pass(struct pass *p, enum ending how);
+/* End the pass with a restart: the steps are forgotten, and it begins again with this input. */
+void restart(struct pass *p, const char *json);
+/* End the child with this id; others that can be claimed are handed back. */
+void child_ends(struct conform_fixture *b, const char *id);
 
 /* A signal with this JSON value; `key` NULL: without one. Returns the operation's status; its
  * answer is in b->op. */
@@ -67,6 +78,15 @@ enum pawl_status signal_to(struct conform_fixture *b, const char *id, const char
                            const char *json, const char *key);
 /* Another change by id. */
 enum pawl_status change(struct conform_fixture *b, struct workflow_op q);
+
+/* Retry the run from the step with this stored name. Returns the operation's status. */
+enum pawl_status retry_from(struct conform_fixture *b, const char *id, const char *from);
+/* Fork the run before this step. */
+enum pawl_status fork_from(struct conform_fixture *b, const char *id, const char *from,
+                           const char *new_id);
+/* Cancel the run with the workflow's own cancel. The answer is in *out_state; it may be NULL. */
+enum pawl_status cancel_run(struct conform_fixture *b, const char *id, bool compensate,
+                            enum pawl_state *out_state);
 
 /* The run's journal as "no name kind status result", a line each. */
 const char *journal_of(struct conform_fixture *b, int64_t seq);

@@ -3,10 +3,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <errno.h>
+#include <pty.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli_fixture.h"
 
@@ -35,6 +38,24 @@ int cli_run_with(const char *assignments, const char *args)
 int cli_run(const char *args)
 {
     return cli_run_with("", args);
+}
+
+int cli_on_terminal(const char *line)
+{
+    int master, status = 0;
+    size_t len = 0;
+    ssize_t n;
+    pid_t child = forkpty(&master, NULL, NULL, NULL);
+    if (child < 0)
+        skip("needs a terminal, and none can be made here: %s", strerror(errno));
+    if (child == 0)
+        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+    while (len < CLI_TEXT_MAX - 1 && (n = read(master, cli_out + len, CLI_TEXT_MAX - 1 - len)) > 0)
+        len += (size_t)n;
+    cli_out[len] = 0;
+    close(master);
+    EQ_INT(waitpid(child, &status, 0), child);
+    return WEXITSTATUS(status);
 }
 
 struct json *cli_answer(void)

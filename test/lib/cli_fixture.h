@@ -22,6 +22,10 @@ int cli_run(const char *args);
 /* The same with shell assignments in front of the program. */
 int cli_run_with(const char *assignments, const char *args);
 
+/* Run a line of shell with a terminal as stdin, stdout and stderr; what it shows is in cli_out.
+ * Returns the exit code. */
+int cli_on_terminal(const char *line);
+
 /* Parse cli_out as one JSON value; valid until the next call. */
 struct json *cli_answer(void);
 /* A member of such a value as a number. */

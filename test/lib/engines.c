@@ -200,32 +200,42 @@ static const char *with_names(const struct engine *e, const char *sql)
     return out;
 }
 
+/* The rows of one answer, while they are put together. */
+struct text {
+    char *at; /* owned, and used for the next answer */
+    size_t len, cap;
+};
+
+static void text_add(struct text *t, const char *before, const char *what)
+{
+    size_t more = strlen(before) + strlen(what);
+    if (t->len + more + 1 > t->cap)
+        t->at = realloc(t->at, t->cap = (t->len + more + 1) * 2);
+    TRUE(t->at != NULL);
+    snprintf(t->at + t->len, more + 1, "%s%s", before, what);
+    t->len += more;
+}
+
 static const char *sqlite_rows(const char *file, const char *sql)
 {
-    static char *out;
-    static size_t cap;
-    size_t len = 0;
+    static struct text out;
     sqlite3 *db;
     sqlite3_stmt *q;
+    out.len = 0;
     EQ_INT(sqlite3_open_v2(file, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
     sqlite3_busy_timeout(db, 10000);
     if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) != SQLITE_OK)
         FAIL("%s: %s", sql, sqlite3_errmsg(db));
     for (int st; (st = sqlite3_step(q)) != SQLITE_DONE;) {
         EQ_INT(st, SQLITE_ROW);
-        const char *text = (const char *)sqlite3_column_text(q, 0);
-        size_t more = text ? strlen(text) : 0;
-        if (len + more + 2 > cap)
-            out = realloc(out, cap = (len + more + 2) * 2);
-        TRUE(out != NULL);
-        if (len)
-            out[len++] = '\n';
-        memcpy(out + len, text ? text : "", more + 1);
-        len += more;
+        for (int i = 0; i < sqlite3_column_count(q); i++) {
+            const char *cell = (const char *)sqlite3_column_text(q, i);
+            text_add(&out, i ? "\t" : out.len ? "\n" : "", cell ? cell : "");
+        }
     }
     sqlite3_finalize(q);
     sqlite3_close(db);
-    return len ? out : "";
+    return out.len ? out.at : "";
 }
 
 const char *engine_rows(const char *param, const char *sql)

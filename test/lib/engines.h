@@ -65,7 +65,7 @@ struct db_server *engine_own(const char *param);
 /* One number from the tables, read without Pawl. Names such as "pawl_call" are replaced by the
  * engine's. */
 int64_t engine_int(const char *param, const char *sql);
-/* The first column of every row, a line each; valid until the next call. */
+/* Every row, a line each, with a tab between columns; valid until the next call. */
 const char *engine_rows(const char *param, const char *sql);
 
 /* Can another connection write within two seconds? A stopped process may hold SQLite's only write

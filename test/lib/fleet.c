@@ -18,6 +18,7 @@
 #include "fixture.h"
 
 #define LISTENING "listening on http://127.0.0.1:"
+#define SAMPLES PAWL_BUILD_DIR "/samples/lab.so," PAWL_BUILD_DIR "/samples/wallet.so"
 /* A node that ended by itself is restarted after this time. */
 #define AGAIN_US (100 * FIXTURE_MS)
 /* How long a node that stops lets its calls go on. */
@@ -56,9 +57,10 @@ _Noreturn static void become(int index, int out)
         /* It believes that glibc waits by the real clock, so that no wait would last. */
         setenv("FAKETIME_FORCE_MONOTONIC_FIX", "0", 1);
     }
+    if (conf.dress)
+        conf.dress(index);
     execl(PAWL_BUILD_DIR "/pawl", "pawl", "serve", "--listen", "127.0.0.1:0", "--db", conf.db,
-          "--module", PAWL_BUILD_DIR "/samples/lab.so", "--module",
-          PAWL_BUILD_DIR "/samples/wallet.so", "--node", name, "--heartbeat-interval",
+          "--module", conf.module ? conf.module : SAMPLES, "--node", name, "--heartbeat-interval",
           conf.beat ? conf.beat : beat, "--heartbeat-grace", grace, "--reclaim-interval", "100ms",
           "--grace", conf.stop_grace ? conf.stop_grace : STOP_GRACE, "--config", "/dev/null",
           (char *)NULL);

@@ -23,6 +23,8 @@ struct fleet_conf {
     const char *beat;       /* heartbeat_interval; NULL: an eighth of the grace */
     const char *stop_grace; /* NULL: 3s */
     const char *preload[FLEET_NODES], *clock[FLEET_NODES]; /* LD_PRELOAD, FAKETIME; NULL: none */
+    const char *module;      /* what nodes run; NULL: the samples lab and wallet */
+    void (*dress)(int node); /* sets the environment, in a node's process; NULL: as it is */
 };
 /* Set up the fleet; starts no node. */
 void fleet_begin(const struct fleet_conf *conf);

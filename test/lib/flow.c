@@ -147,7 +147,7 @@ static enum pawl_status apply(struct ledger *d, struct op *op, struct pawl_err *
         return PAWL_OK;
     }
     if (q->step || q->until_us || q->begin_only)
-        st = feature_flow_begin(d, op, &q->cancel, err);
+        st = feature_flow_begin(d, op, BYTES_NONE, &q->cancel, err);
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
     r->steps = q->steps = q->step ? q->step : r->steps;

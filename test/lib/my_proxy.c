@@ -90,8 +90,8 @@ static bool is_last_ok(const unsigned char *p, size_t len)
     return len > HEAD && p[HEAD] == 0 && at < len && !(p[at] & 8);
 }
 
-/* Forward all answers except the last. */
-static void pass_but_last(const struct line *l)
+/* Forward all answers except the last; `none`: not these either. */
+static void pass_but_last(const struct line *l, bool none)
 {
     unsigned char block[65536];
     size_t n = 0;
@@ -101,7 +101,9 @@ static void pass_but_last(const struct line *l)
             return;
         n += (size_t)got;
         for (size_t len; (len = packet_len(block, n));) {
-            if (is_last_ok(block, len) || !send_all(l->client, block, len))
+            bool error = len > HEAD && block[HEAD] == 0xff; /* nothing follows it */
+            if (is_last_ok(block, len) || (none && error) ||
+                !(none || send_all(l->client, block, len)))
                 return;
             n -= len;
             memmove(block, block + len, n);
@@ -129,12 +131,16 @@ static bool carry(struct line *l, size_t len)
     if (!cut)
         return ok;
     if (cut == PROXY_STUCK) {
-        pass_but_last(l);
+        pass_but_last(l, false);
         atomic_store(&proxy.was_cut, true);
         while (!atomic_load(&proxy.let_go))
             usleep(1000);
     } else {
-        swallow(l->server, atomic_load(&proxy.answers));
+        int answers = atomic_load(&proxy.answers);
+        if (answers)
+            swallow(l->server, answers);
+        else
+            pass_but_last(l, true);
         atomic_store(&proxy.was_cut, true);
     }
     return false;

@@ -5,8 +5,6 @@
  * The content of the databases is made with the library or with SQLite itself.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <errno.h>
-#include <pty.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -514,42 +512,22 @@ TEST(grants_are_for_servers)
 
 /* ---- On a terminal --------------------------------------------------------------------------- */
 
-/* Run a line with a terminal as stdin, stdout and stderr; its output is in cli_out. Returns the
- * exit code. */
-static int run_on_terminal(const char *line)
-{
-    int master, status = 0;
-    size_t len = 0;
-    ssize_t n;
-    pid_t child = forkpty(&master, NULL, NULL, NULL);
-    if (child < 0)
-        skip("needs a terminal, and none can be made here: %s", strerror(errno));
-    if (child == 0)
-        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
-    while (len < CLI_TEXT_MAX - 1 && (n = read(master, cli_out + len, CLI_TEXT_MAX - 1 - len)) > 0)
-        len += (size_t)n;
-    cli_out[len] = 0;
-    close(master);
-    EQ_INT(waitpid(child, &status, 0), child);
-    return WEXITSTATUS(status);
-}
-
 TEST(colour_is_for_terminals_without_no_color)
 {
     EQ_INT(cli_run("migrate up --db sqlite:c.db"), 0);
     FALSE(strchr(cli_out, '\033'));
-    EQ_INT(run_on_terminal("unset NO_COLOR; " CLI_PROGRAM " doctor --db sqlite:c.db"), 0);
+    EQ_INT(cli_on_terminal("unset NO_COLOR; " CLI_PROGRAM " doctor --db sqlite:c.db"), 0);
     HAS_STR(cli_out, "\033[32mok\033[0m");
-    EQ_INT(run_on_terminal("NO_COLOR=1 " CLI_PROGRAM " doctor --db sqlite:c.db"), 0);
+    EQ_INT(cli_on_terminal("NO_COLOR=1 " CLI_PROGRAM " doctor --db sqlite:c.db"), 0);
     FALSE(strchr(cli_out, '\033'));
-    EQ_INT(run_on_terminal("unset NO_COLOR; " CLI_PROGRAM " doctor --db sqlite:c.db --json"), 0);
+    EQ_INT(cli_on_terminal("unset NO_COLOR; " CLI_PROGRAM " doctor --db sqlite:c.db --json"), 0);
     FALSE(strchr(cli_out, '\033'));
 }
 
 TEST(gc_draws_its_progress_on_a_terminal)
 {
     fill("sqlite:g.db", 4100);
-    EQ_INT(run_on_terminal(CLI_PROGRAM " gc --db sqlite:g.db"), 0);
+    EQ_INT(cli_on_terminal(CLI_PROGRAM " gc --db sqlite:g.db"), 0);
     HAS_STR(cli_out, "gc: 2000 calls removed");
     HAS_STR(cli_out, "4100 calls removed, 0 ids forgotten");
 }
@@ -557,11 +535,11 @@ TEST(gc_draws_its_progress_on_a_terminal)
 TEST(backup_and_archive_draw_their_progress_on_a_terminal)
 {
     fill("sqlite:g.db", 300);
-    EQ_INT(run_on_terminal(CLI_PROGRAM " backup copy.db --db sqlite:g.db"), 0);
+    EQ_INT(cli_on_terminal(CLI_PROGRAM " backup copy.db --db sqlite:g.db"), 0);
     HAS_STR(cli_out, "backup: ");
     HAS_STR(cli_out, " pages");
     HAS_STR(cli_out, "copy.db: ");
-    EQ_INT(run_on_terminal(CLI_PROGRAM " archive --older-than 0s --db sqlite:g.db"), 0);
+    EQ_INT(cli_on_terminal(CLI_PROGRAM " archive --older-than 0s --db sqlite:g.db"), 0);
     HAS_STR(cli_out, "archive: 200 calls");
     HAS_STR(cli_out, "300 calls that ended before ");
 }

@@ -655,3 +655,21 @@ TEST(a_node_says_what_it_has)
            2);
     HAS_STR(err_out, "field \"has\": name 1, \"a b\", is not 1..64 letters");
 }
+
+/* ---- Versions -------------------------------------------------------------------------------- */
+
+TEST(a_setting_that_pins_nothing_is_told)
+{
+    serve("--versions pin --module " PAWL_BUILD_DIR "/samples/echo.so");
+    serve_logged("versions is pin, and no handler of this process has a version");
+    EQ_INT(run(PAWL " serve --db sqlite:o.db --listen 127.0.0.1:0 --config /dev/null "
+                    "--versions stay"),
+           2);
+    HAS_STR(err_out, "--versions: \"stay\" is unknown; expected pin, follow");
+    EQ_INT(run("PAWL_VERSIONS=stay " PAWL " serve --db sqlite:o.db --listen 127.0.0.1:0 "
+               "--config /dev/null"),
+           2);
+    HAS_STR(err_out, "PAWL_VERSIONS: \"stay\" is unknown; expected pin, follow");
+    EQ_INT(run("echo 'versions = stay' >v.conf; " PAWL " serve --config v.conf"), 2);
+    HAS_STR(err_out, "v.conf:1: versions: \"stay\" is unknown; expected pin, follow");
+}

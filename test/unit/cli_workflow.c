@@ -61,12 +61,36 @@ TEST(a_run_from_its_start_to_its_end)
     EQ_INT(run("pawl workflow retry o1"), 13);
 }
 
+TEST(a_signal_that_starts_and_a_value_that_is_shown)
+{
+    serve("");
+    EQ_INT(run("pawl submit order --id o1 --signal shipped --signal-value '[9]' --signal-key k"),
+           0);
+    EQ_STR(out, "o1\n");
+    EQ_INT(run("pawl submit order --id o1 --signal shipped --signal-value '[ 9 ]' --signal-key k"),
+           0);
+    EQ_INT(run("pawl submit order --id o1 --signal shipped --signal-value 8 --signal-key k"), 10);
+    EQ_INT(run("pawl workflow published o1 state"), 3);
+    EQ_INT(run(CLAIM SEND("/v1/work/steps",
+                          "\\\"id\\\":\\\"o1\\\",\\\"publish\\\":{\\\"state\\\":\\\"paid\\\"},"
+                          "\\\"steps\\\":[{\\\"no\\\":1,\\\"name\\\":\\\"a\\\",\\\"kind\\\":"
+                          "\\\"run\\\",\\\"result\\\":1}]")),
+           0);
+    EQ_INT(run("pawl workflow published o1 state"), 0);
+    EQ_STR(out, "\"paid\"\n");
+    EQ_INT(run("pawl workflow show o1"), 0);
+    HAS_STR(out, "published            {\"state\":\"paid\"}");
+}
+
 TEST(wrong_usage)
 {
     static const struct {
         const char *line, *says;
     } bad[] = {
-        { "pawl workflow", "list, show, signal, cancel, retry or fork" },
+        { "pawl workflow", "list, show, published, signal, cancel, retry, fork or check" },
+        { "pawl workflow published o1", "NAME is missing" },
+        { "pawl submit order --signal-key k", "option --signal-key goes with --signal" },
+        { "pawl submit order --signal s --signal-value x", "is not JSON" },
         { "pawl workflow shwo o1", "unknown subcommand \"shwo\"" },
         { "pawl workflow show", "ID is missing; usage: pawl workflow show ID" },
         { "pawl workflow show o1 o2", "unexpected argument \"o2\" of pawl workflow show" },

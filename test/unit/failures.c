@@ -105,6 +105,67 @@ TEST(a_failed_attempt_is_told_with_its_fields)
     EQ_INT(heard.n, 3);
 }
 
+static int done(struct pawl_call *c, void *arg)
+{
+    (void)arg;
+    return pawl_reply_int(c, 1);
+}
+
+static int refuses_after_a_step(struct pawl_call *c)
+{
+    struct pawl_step s = { PAWL_STEP_INIT, .name = "a", .run = done };
+    return pawl_step(c, &s, NULL) ? 0 : pawl_refuse(c, "never");
+}
+
+TEST(a_run_that_undoes_is_told_twice)
+{
+    struct pawl *p = fixture_open(param);
+    bool keeps_runs = p->e->traits & STORE_DRIVEN;
+    log_sink_set(hear, NULL);
+    fixture_on(p, "flow", refuses_after_a_step);
+    fixture_submit(p, "a", "flow");
+    fixture_start(p, 1);
+    fixture_ends(p, "a", PAWL_FAILED);
+    wait_lines(1 + keeps_runs);
+    EQ_STR(heard.lines[0], keeps_runs
+                               ? "call failed, and undoes its steps: id=\"a\" type=\"flow\" try=1 "
+                                 "status=\"processing\" error=\"never\""
+                               : "call failed for good: id=\"a\" type=\"flow\" try=1 "
+                                 "status=\"failed\" error=\"mem: keeps calls only\"");
+    if (keeps_runs)
+        EQ_STR(heard.lines[1], "call failed for good: id=\"a\" type=\"flow\" try=1 "
+                               "status=\"failed\" error=\"never\"");
+    pawl_close(p);
+    EQ_INT(heard.n, 1 + keeps_runs);
+}
+
+static int makes_a_child(struct pawl_call *c)
+{
+    const char *id;
+    if (pawl_step_child(c, "part", &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "t" }, &id))
+        return 0;
+    return pawl_reply_text(c, id);
+}
+
+TEST(a_child_whose_id_is_taken_is_told)
+{
+    struct pawl *p = fixture_open(param);
+    if (!(p->e->traits & STORE_DRIVEN))
+        skip("mem keeps calls only");
+    log_sink_set(hear, NULL);
+    fixture_on(p, "flow", makes_a_child);
+    fixture_submit(p, "a.part#1", "other");
+    fixture_submit(p, "a", "flow");
+    fixture_start(p, 1);
+    fixture_ends(p, "a", PAWL_FAILED);
+    wait_lines(3);
+    EQ_STR(heard.lines[0],
+           "call not accepted as a child, because another one has its id: id=\"a.part#1\"");
+    HAS_STR(heard.lines[2], "CONFLICT: a call with the id \\\"a.part#1\\\" exists already");
+    pawl_close(p);
+    EQ_INT(heard.n, 3);
+}
+
 /* Calls with SQL are committed on another thread where the engine has several. */
 TEST(a_failed_attempt_with_sql_is_told)
 {

@@ -23,13 +23,18 @@ static uint64_t roll(uint64_t n)
     return world_dice(&world_real) % n;
 }
 
-static struct bytes packed(const struct held *v, size_t n)
+static struct bytes packed_of(const struct held *v, size_t n, struct bytes version)
 {
     struct bytes out;
     if (!arena.max)
         arena_init(&arena, 16 << 20);
-    OK(lease_pack(&arena, v, n, &out, &err), &err);
+    OK(lease_pack(&arena, v, n, version, &out, &err), &err);
     return out;
+}
+
+static struct bytes packed(const struct held *v, size_t n)
+{
+    return packed_of(v, n, BYTES_NONE);
 }
 
 static void eq_held(const struct held *a, const struct held *b)
@@ -48,14 +53,23 @@ static void eq_held(const struct held *a, const struct held *b)
     EQ_INT(a->since_us, b->since_us);
 }
 
-static void round_trip(const struct held *v, size_t n)
+static void round_trip_of(const struct held *v, size_t n, struct bytes version)
 {
     struct held *back;
+    struct bytes back_version;
     size_t back_n;
-    OK(lease_unpack(&arena, packed(v, n), &back, &back_n, &err), &err);
+    struct bytes p = packed_of(v, n, version);
+    OK(lease_unpack(&arena, p, &back, &back_n, &back_version, &err), &err);
     EQ_UINT(back_n, n);
     for (size_t i = 0; i < n; i++)
         eq_held(&back[i], &v[i]);
+    EQ_INT(back_version.data != NULL, version.data != NULL);
+    TRUE(bytes_eq(back_version, version));
+}
+
+static void round_trip(const struct held *v, size_t n)
+{
+    round_trip_of(v, n, BYTES_NONE);
 }
 
 TEST(an_ordinary_lease_is_small)
@@ -89,6 +103,9 @@ TEST(the_edges_of_every_field)
     for (size_t n = 1; n <= COUNT_OF(v); n++)
         round_trip(v, n);
     round_trip(v + 4, 1);
+    round_trip_of(v, 0, BYTES("2"));
+    round_trip_of(v, COUNT_OF(v), BYTES("v1.2:rc-3_a"));
+    round_trip_of(v, 1, BYTES("12345678901234567890123456789012345678901234567890"));
     arena_release(&arena);
 }
 
@@ -123,7 +140,7 @@ TEST(any_lease_unpacks_to_itself)
 {
     static struct held v[CLAIM_MAX];
     for (int round = 0; round < 3000; round++) {
-        round_trip(v, any_lease(v));
+        round_trip_of(v, any_lease(v), roll(2) ? BYTES_NONE : BYTES("2.0"));
         if (arena.max)
             arena_reset(&arena);
     }
@@ -135,10 +152,11 @@ static enum pawl_status unpack_exact(const char *data, size_t len)
 {
     char *copy = malloc(len ? len : 1);
     struct held *v;
+    struct bytes version;
     size_t n;
     memcpy(copy, data, len);
     arena_reset(&arena);
-    enum pawl_status st = lease_unpack(&arena, (struct bytes){ copy, len }, &v, &n, &err);
+    enum pawl_status st = lease_unpack(&arena, (struct bytes){ copy, len }, &v, &n, &version, &err);
     if (st == PAWL_OK)
         for (size_t i = 0; i < n; i++)
             TRUE(v[i].seq > (i ? v[i - 1].seq : 0) && v[i].counts.lost >= 0);
@@ -175,7 +193,8 @@ TEST(mangled_leases)
         struct held *back;
         size_t n = any_lease(v) % 50, len;
         arena_reset(&arena);
-        struct bytes p = packed(v, n);
+        struct bytes version = roll(2) ? BYTES_NONE : BYTES("2.0");
+        struct bytes p = packed_of(v, n, version);
         memcpy(data, p.data, len = MIN(p.len, sizeof data));
         if (roll(3) == 0)
             len -= 1 + roll(len);
@@ -183,8 +202,8 @@ TEST(mangled_leases)
             data[roll(len)] ^= (char)(1 << roll(8));
         if (unpack_exact(data, len) == PAWL_OK) {
             struct bytes mangled = { data, len };
-            OK(lease_unpack(&arena, mangled, &back, &n, &err), &err);
-            p = packed(back, n);
+            OK(lease_unpack(&arena, mangled, &back, &n, &version, &err), &err);
+            p = packed_of(back, n, version);
             EQ_BYTES(p.data, p.len, data, len);
         }
     }
@@ -194,33 +213,41 @@ TEST(mangled_leases)
 TEST(known_breakage)
 {
     static const struct bytes bad[] = {
-        BYTES(""),
-        BYTES("\1"),
-        BYTES("\2\0"),         /* another version */
-        BYTES("\1\0\0"),       /* bytes after the end */
-        BYTES("\1\1"),         /* an item missing */
-        BYTES("\1\1\x20"),     /* a key that is missing */
-        BYTES("\1\1\x80\1"),   /* marks that are missing */
-        BYTES("\1\1\x80\0"),   /* marks of 0, which are not written */
-        BYTES("\1\1\x80\2"),   /* a time of a step that is missing */
-        BYTES("\1\1\x80\2\0"), /* such a time of 0, which is not written */
-        BYTES("\1\1\x80\2\1"), /* below 0 */
-        BYTES("\1\1\x80\4\1"), /* a flag of a later version */
+        BYTES(""), BYTES("\1"), BYTES("\2\0"), /* another version */
+        BYTES("\1\0\0"),                       /* bytes after the end */
+        BYTES("\1\1"),                         /* an item missing */
+        BYTES("\1\1\x20"),                     /* a key that is missing */
+        BYTES("\1\1\x80\1"),                   /* marks that are missing */
+        BYTES("\1\1\x80\0"),                   /* marks of 0, which are not written */
+        BYTES("\1\1\x80\2"),                   /* a time of a step that is missing */
+        BYTES("\1\1\x80\2\0"),                 /* such a time of 0, which is not written */
+        BYTES("\1\1\x80\2\1"),                 /* below 0 */
+        BYTES("\1\1\x80\4\1"),                 /* a flag of a later version */
         /* A number with a longer encoding than necessary. */
-        BYTES("\1\1\1\x80\x00"),
-        BYTES("\1\1\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), /* a seq beyond 63 bits */
+        BYTES("\1\1\1\x80\x00"), BYTES("\1\1\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), /* a seq
+                                                                                             beyond
+                                                                                             63 bits
+                                                                                           */
         BYTES("\1\1\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"), /* beyond 64 bits */
         BYTES("\1\1\x10\xff\xff\xff\xff\x0f\0\0"),               /* attempts beyond an int */
         BYTES("\1\xe9\x07"),                                     /* 1001 calls */
         BYTES("\1\xff\xff\xff\xff\x0f"),
+        BYTES("\1\0\2"
+              "1"), /* a version that is cut off */
+        BYTES("\1\0\1"
+              "12"),      /* bytes behind it */
+        BYTES("\1\0\1@"), /* a character that it cannot have */
+        BYTES("\1\0\x33"
+              "123456789012345678901234567890123456789012345678901"), /* too long */
     };
     arena_init(&arena, 1 << 20);
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         EQ_STATUS(unpack_exact(bad[i].data, bad[i].len), PAWL_BROKEN, &err);
     struct held *v;
+    struct bytes version;
     size_t n;
-    EQ_STATUS(lease_unpack(&arena, BYTES_NONE, &v, &n, &err), PAWL_BROKEN, &err);
-    OK(lease_unpack(&arena, BYTES("\1\0"), &v, &n, &err), &err);
+    EQ_STATUS(lease_unpack(&arena, BYTES_NONE, &v, &n, &version, &err), PAWL_BROKEN, &err);
+    OK(lease_unpack(&arena, BYTES("\1\0"), &v, &n, &version, &err), &err);
     EQ_UINT(n, 0);
     arena_release(&arena);
 }
@@ -243,14 +270,14 @@ TEST(survives_without_memory)
 {
     static const struct held v[] = { { .seq = 1 }, { .seq = 2 } };
     int64_t before = mem_live();
-    struct bytes out;
+    struct bytes out, version;
     struct held *back;
     size_t n;
     struct arena a;
     arena_init(&a, 1 << 20);
     mem_torture(1, 1);
-    EQ_STATUS(lease_pack(&a, v, 2, &out, &err), PAWL_NO_MEMORY, &err);
-    EQ_STATUS(lease_unpack(&a, BYTES("\1\1\0"), &back, &n, &err), PAWL_NO_MEMORY, &err);
+    EQ_STATUS(lease_pack(&a, v, 2, BYTES_NONE, &out, &err), PAWL_NO_MEMORY, &err);
+    EQ_STATUS(lease_unpack(&a, BYTES("\1\1\0"), &back, &n, &version, &err), PAWL_NO_MEMORY, &err);
     mem_torture(0, 0);
     arena_release(&a);
     EQ_INT(mem_live(), before);

@@ -78,6 +78,78 @@ TEST(a_cancel_undoes_the_steps)
     pawl_close(p);
 }
 
+static int two_and_a_wait(struct pawl_call *c)
+{
+    if (steps_do_undoable(c, "one") || steps_do_undoable(c, "two") ||
+        pawl_step_signal(c, "go", 600 * FIXTURE_SEC, NULL))
+        return 0;
+    return pawl_reply_int(c, 1);
+}
+
+TEST(a_fork_undoes_its_own_steps_alone)
+{
+    struct pawl *p = steps_open(param, two_and_a_wait);
+    struct pawl_err err;
+    enum pawl_state state;
+    char made[256];
+    fixture_start(p, 2);
+    steps_start(p, "x", "1");
+    UNTIL(steps_wait(p, "x", "signal"));
+    OK(pawl_workflow_fork(p, "x", "two", "y", made, &err), &err);
+    UNTIL(steps_wait(p, "y", "signal"));
+    OK(pawl_workflow_cancel(p, "y", 0, &state, &err), &err);
+    fixture_ends(p, "y", PAWL_CANCELLED);
+    EQ_STR(steps_log, "one two two untwo");
+    steps_signal(p, "x", "go", "1");
+    steps_complete(p, "x", "1");
+    pawl_close(p);
+}
+
+/* Works until it is told to stop. */
+static int works(struct pawl_call *c, void *arg)
+{
+    steps_note("", arg);
+    atomic_fetch_add(&fixture_inside, 1);
+    while (!pawl_cancelled(c))
+        pawl_sleep(c, 600 * FIXTURE_SEC);
+    return pawl_fail(c, "told to stop");
+}
+
+static int long_step(struct pawl_call *c)
+{
+    if (steps_do_undoable(c, "a") ||
+        pawl_step(c,
+                  &(struct pawl_step){ PAWL_STEP_INIT, .name = "b", .run = works,
+                                       .undo = steps_undo, .arg = "b" },
+                  NULL))
+        return 0;
+    return pawl_reply_int(c, 1);
+}
+
+/* In the same process, and in another one. */
+TEST(a_step_is_told_that_its_run_is_cancelled)
+{
+    struct pawl *p = steps_open(param, long_step);
+    struct pawl *q = fixture_open_as(param, (struct pawl_options){ .node = "other" });
+    struct pawl_err err;
+    const char *const ids[] = { "w", "x", "y" };
+    fixture_start(p, 2);
+    for (int i = 0; i < 3; i++) {
+        struct pawl *by = i == 2 ? q : p;
+        steps_log[0] = '\0';
+        fixture_submit_as(
+            p, (struct pawl_spec){ .id = ids[i], .type = "flow", .timeout_us = 600 * FIXTURE_SEC });
+        UNTIL(atomic_load(&fixture_inside) == i + 1);
+        OK(i == 0 ? pawl_cancel(by, ids[i], NULL, &err)
+                  : pawl_workflow_cancel(by, ids[i], 0, NULL, &err),
+           &err);
+        fixture_ends(p, ids[i], PAWL_CANCELLED);
+        EQ_STR(steps_log, "a b perhaps-unb una");
+    }
+    pawl_close(q);
+    pawl_close(p);
+}
+
 static int waits_a_moment(struct pawl_call *c)
 {
     switch (pawl_step_signal(c, "go", FIXTURE_MS, NULL)) {
@@ -148,6 +220,9 @@ static int dies(struct pawl_call *c, void *arg)
 static int five_steps(struct pawl_call *c)
 {
     int64_t sum = 0;
+    /* A process died since the last stored step, or none did: never more. */
+    EQ_INT(pawl_call_view(c)->lost, atomic_load(&steps_told) != 1);
+    EQ_INT(pawl_call_view(c)->attempts, 0);
     for (int i = 1; i <= 5; i++) {
         struct pawl_data n;
         if (pawl_step(c,
@@ -189,6 +264,8 @@ TEST(five_passes_may_be_lost_in_five_steps)
     fixture_on(p, "flow", five_steps);
     fixture_start(p, 2);
     steps_complete(p, "x", "15");
+    EQ_INT(engine_int(param, "SELECT lost + attempts FROM pawl_outcome"), 0);
+    EQ_INT(engine_int(param, "SELECT COUNT(*) FROM pawl_attempt"), 5);
     pawl_close(p);
 }
 

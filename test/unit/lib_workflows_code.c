@@ -1,6 +1,6 @@
 /*
- * lib_workflows_code.c - what the code of a run may do and may not: forget to check, change, begin
- * again; and what of it is undone.
+ * lib_workflows_code.c - what the code of a run may do and may not: change, begin again; and
+ * what of it is undone.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,65 +9,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/macros.h"
 #include "steps_fixture.h"
 
 RUNS_ON(ENGINES_DURABLE)
-
-/* ---- Unchecked ------------------------------------------------------------------------------- */
-
-static int never_checks(struct pawl_call *c)
-{
-    struct pawl_data go = { PAWL_JSON, "old", 3 };
-    struct pawl_err err;
-    const struct pawl_rows *rows;
-    (void)!steps_do(c, "a");
-    (void)!pawl_step_signal(c, "go", 0, &go);
-    (void)!steps_do(c, "b");
-    pawl_publish(c, "at", PAWL_TEXT("1"));
-    pawl_set_state_int(c, 9);
-    if (go.form == PAWL_NOTHING) {
-        EQ_STATUS(pawl_send(c, &(struct pawl_spec){ PAWL_SPEC_INIT, .type = "none" }, &err),
-                  PAWL_STATE, &err);
-        EQ_STATUS(pawl_sql(c, "SELECT 1", NULL, 0, &rows, &err), PAWL_STATE, &err);
-    }
-    return pawl_reply_int(c, 1);
-}
-
-TEST(what_follows_an_unchecked_wait_is_void)
-{
-    struct pawl *p = steps_open(param, never_checks);
-    fixture_start(p, 2);
-    fixture_submit_as(p, (struct pawl_spec){ .id = "x", .type = "flow", .key = "k" });
-    UNTIL(steps_wait(p, "x", "signal"));
-    EQ_STR(steps_log, "a");
-    steps_signal(p, "x", "go", "1");
-    steps_complete(p, "x", "1");
-    EQ_STR(steps_log, "a b");
-    EQ_INT(fixture_count(p, 0), 1);
-    pawl_close(p);
-}
-
-static int loops(struct pawl_call *c)
-{
-    while (pawl_step_signal(c, "go", 0, NULL) != 0)
-        ;
-    return pawl_reply_int(c, 1);
-}
-
-TEST(a_loop_over_void_points_is_stopped)
-{
-    static struct pawl *p; /* never closed, and so it is not a leak */
-    p = steps_open(param, loops);
-    struct pawl_stats st = { PAWL_STATS_INIT };
-    fixture_on(p, "u", fixture_echo);
-    fixture_start(p, 1);
-    steps_start(p, "x", "1");
-    UNTIL((pawl_stats(p, &st), st.hung == 1));
-    TRUE(steps_wait(p, "x", "signal"));
-    fixture_submit(p, "y", "u");
-    fixture_ends(p, "y", PAWL_COMPLETED);
-    /* The thread never returns, so the handle cannot be closed. */
-}
 
 /* ---- Changes --------------------------------------------------------------------------------- */
 
@@ -220,6 +165,72 @@ TEST(an_undo_out_of_tries_stops_the_run_and_a_retry_goes_on_with_it)
     pawl_close(p);
 }
 
+/* The second pass is the first one that undoes; it does not come to the steps. */
+static int not_now(struct pawl_call *c)
+{
+    int passes = atomic_fetch_add(&steps_told, 1);
+    int64_t how = 0;
+    pawl_input_int(c, &how);
+    if (passes == 1 && how == 1)
+        return pawl_fail(c, "not now");
+    if (passes == 1 && how == 2)
+        return pawl_later(c, FIXTURE_MS);
+    if (steps_do_undoable(c, "a"))
+        return 0;
+    if (passes == 1)
+        return pawl_reply_int(c, 1);
+    return steps_do_undoable(c, "b") ? 0 : pawl_refuse(c, "no");
+}
+
+TEST(a_pass_that_does_not_come_to_a_step_undoes_nothing)
+{
+    struct pawl *p = steps_open(param, not_now);
+    fixture_start(p, 2);
+    for (int how = 1; how <= 3; how++) {
+        char id[] = { 'x', (char)('0' + how), 0 };
+        atomic_store(&steps_told, 0);
+        steps_log[0] = 0;
+        fixture_submit_as(p, (struct pawl_spec){ .id = id,
+                                                 .type = "flow",
+                                                 .backoff_base_us = FIXTURE_MS,
+                                                 .input = pawl_text(id + 1) });
+        steps_end(p, id, PAWL_FAILED, "no");
+        EQ_STR(steps_log, "a b unb una");
+    }
+    pawl_close(p);
+}
+
+/* What the handler does behind its first step, wrongly. */
+static int misuses(struct pawl_call *c)
+{
+    int64_t how = 0;
+    pawl_input_int(c, &how);
+    if (steps_do_undoable(c, "a"))
+        return 0;
+    int code = how == 1   ? pawl_step_child(c, "kid", NULL, NULL)
+               : how == 2 ? pawl_step_sleep(c, "a#b", 1)
+               : how == 3 ? pawl_step_sleep(c, NULL, 1)
+                          : pawl_publish(c, "", pawl_text("1"));
+    return code ? 0 : pawl_reply_int(c, 1);
+}
+
+TEST(a_call_that_is_wrong_fails_the_run_which_undoes)
+{
+    static const char *const texts[] = { "pawl_step_child: an argument is NULL",
+                                         "step \"a#b\": its name has \"#\"", "name is NULL",
+                                         "a published value: its name" };
+    struct pawl *p = steps_open(param, misuses);
+    fixture_start(p, 2);
+    for (size_t how = 1; how <= COUNT_OF(texts); how++) {
+        char id[] = { 'x', (char)('0' + how), 0 };
+        steps_log[0] = 0;
+        steps_start(p, id, id + 1);
+        steps_end(p, id, PAWL_FAILED, texts[how - 1]);
+        EQ_STR(steps_log, "a una");
+    }
+    pawl_close(p);
+}
+
 /* Its process dies inside the step; what it did is not known. */
 static int dies(struct pawl_call *c, void *arg)
 {
@@ -334,6 +345,60 @@ TEST(a_retry_tries_the_step_again_that_failed_last)
     OK(pawl_retry(p, "x", &err), &err);
     steps_complete(p, "x", "3");
     EQ_STR(steps_log, "a");
+    pawl_close(p);
+}
+
+/* ---- Asking ---------------------------------------------------------------------------------- */
+
+/* What the call `echo` answers to this digit; below 0: there was no answer. */
+static int64_t answer_to(struct pawl_call *c, int n)
+{
+    const char text[] = { (char)('0' + n), 0 };
+    const struct pawl_view *v;
+    struct pawl_err err;
+    struct pawl_spec spec = { PAWL_SPEC_INIT, .type = "echo", .input = pawl_text(text) };
+    return pawl_ask(c, &spec, &v, &err) == PAWL_OK ? ((const char *)v->result.data)[0] - '0' : -1;
+}
+
+static int ask(struct pawl_call *c, void *n)
+{
+    int64_t got = answer_to(c, *(int *)n);
+    return got < 0 ? pawl_refuse(c, "there was no answer") : pawl_reply_int(c, got);
+}
+
+static int asks(struct pawl_call *c)
+{
+    struct pawl_data got[2];
+    int64_t mine = answer_to(c, 7);
+    for (int i = 0; i < 2; i++) {
+        int n = i + 1;
+        if (pawl_step(c,
+                      &(struct pawl_step){ PAWL_STEP_INIT, .name = "ask", .run = ask, .arg = &n },
+                      &got[i]) ||
+            pawl_step_sleep(c, "nap", FIXTURE_MS))
+            return 0;
+    }
+    EQ_BYTES(got[0].data, got[0].len, "1", 1);
+    EQ_BYTES(got[1].data, got[1].len, "2", 1);
+    return pawl_reply_int(c, mine);
+}
+
+static int echo(struct pawl_call *c)
+{
+    return pawl_reply(c, pawl_input(c));
+}
+
+/* A later pass does not run the first step again, and so asks fewer calls than the one before. */
+TEST(a_step_never_gets_the_answer_of_another_one)
+{
+    struct pawl *p = steps_open(param, asks);
+    fixture_on(p, "echo", echo);
+    fixture_start(p, 4);
+    steps_start(p, "x", "1");
+    steps_complete(p, "x", "7");
+    EQ_INT(fixture_state(p, "x.ask.1"), PAWL_COMPLETED);
+    EQ_INT(fixture_state(p, "x.ask.ask.1"), PAWL_COMPLETED);
+    EQ_INT(fixture_state(p, "x.ask#2.ask.1"), PAWL_COMPLETED);
     pawl_close(p);
 }
 

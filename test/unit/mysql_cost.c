@@ -16,6 +16,7 @@
 #include "exec/node.h"
 #include "feature/all.h"
 #include "feature/cron.h"
+#include "feature/workflow.h"
 #include "fixture.h"
 #include "flow.h"
 #include "lib/lib.h"
@@ -234,6 +235,75 @@ TEST(a_step_costs_few_statements, .deadline_s = 60)
     printf("a first step: %lld statements, another one: %lld\n", (long long)first, (long long)next);
     LE_INT(first, STEP_STATEMENTS);
     LE_INT(next, STEP_STATEMENTS);
+    store_close(s);
+    mysql_close(monitor);
+    arena_release(&a);
+}
+
+/* ---- Steps of workflows ---------------------------------------------------------------------- */
+
+#define FLOWS 40
+
+static struct claim flows_claim(struct store *s, int n)
+{
+    struct call_spec v[FLOWS];
+    struct op claim = node_claim();
+    for (int i = 0; i < n; i++) {
+        call_spec_init(&v[i]);
+        v[i].id = bytes_of(arena_printf(&a, "run-%u", calls++));
+        v[i].type = BYTES("t");
+        OK(call_spec_settle(&a, &world_real, &v[i], &err), &err);
+    }
+    struct op accept = { .kind = OP_ACCEPT, .accept = { .v = v, .n = (size_t)n } };
+    claim.claim.max = n;
+    commit(s, (struct op *[]){ &accept, &claim }, 2);
+    EQ_INT(claim.claim.n, n);
+    return claim.claim;
+}
+
+/* n new runs store five steps, the n steps of one number in one group. Returns the statements of
+ * the last group. */
+static int64_t steps_cost(struct store *s, int n)
+{
+    struct claim q = flows_claim(s, n);
+    int64_t before = 0;
+    for (int no = 1; no <= 5; no++) {
+        struct op ops[FLOWS], *v[FLOWS];
+        struct workflow_op w[FLOWS];
+        struct workflow_step step[FLOWS];
+        for (int i = 0; i < n; i++) {
+            step[i] = (struct workflow_step){ .no = no,
+                                              .name = bytes_of(no % 2 ? "odd" : "even"),
+                                              .kind = STEP_RUN,
+                                              .says = SAYS_RESULT };
+            w[i] = (struct workflow_op){ .what = WORKFLOW_STEPS,
+                                         .steps = { .v = &step[i], .n = 1, .node = BYTES("n") } };
+            ops[i] = (struct op){ .kind = OP_FEATURE,
+                                  .feature = { .of = &feature_workflow,
+                                               .ctx = &w[i],
+                                               .token = q.token,
+                                               .seq = q.calls[i].seq } };
+            v[i] = &ops[i];
+        }
+        before = questions();
+        commit(s, v, (size_t)n);
+    }
+    return since(before);
+}
+
+/* Rows are found with one statement for all runs of a group; the row of each is written by one of
+ * its own. */
+TEST(the_steps_of_a_group_cost_a_statement_each, .deadline_s = 60)
+{
+    engine_own(param);
+    const char *url = engine_url(param);
+    arena_init(&a, 64 << 20);
+    monitor_open(url);
+    struct store *s = opened(url, WITH_ALL);
+    int64_t two = MIN(steps_cost(s, 2), steps_cost(s, 2));
+    int64_t many = MIN(steps_cost(s, FLOWS), steps_cost(s, FLOWS));
+    printf("2 steps: %lld statements, %d steps: %lld\n", (long long)two, FLOWS, (long long)many);
+    EQ_INT(many - two, FLOWS - 2);
     store_close(s);
     mysql_close(monitor);
     arena_release(&a);

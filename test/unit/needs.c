@@ -1,146 +1,133 @@
 /*
- * needs.c - lists of capabilities: settled, compared, as a text.
+ * needs.c - what a run that has begun needs, and which workers have a version of its code.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <stdio.h>
+#include <string.h>
 
-#include "base/json.h"
 #include "base/limits.h"
 #include "base/macros.h"
 #include "check.h"
-#include "model/call.h"
 #include "model/needs.h"
 
-static struct arena arena;
-static struct pawl_err err;
+static struct arena a;
 
-static struct bytes settled(const struct bytes *v, size_t n)
+/* The list as text with spaces. */
+static const char *listed(const struct bytes *v, size_t n)
 {
-    if (!arena.max)
-        arena_init(&arena, 1 << 20);
-    OK(needs_settle(&arena, &(struct needs_field){ "needs", NEEDS_MAX }, &v, &n, &err), &err);
-    struct bytes text = needs_text(&arena, v, n);
-    return text.data ? text : BYTES("-");
+    const char *out = "";
+    for (size_t i = 0; i < n; i++)
+        out = arena_printf(&a, "%s%s%.*s", out, i ? " " : "", BYTES_ARG(v[i]));
+    return out;
 }
 
-#define SETTLES(want, ...)                                                                         \
-    do {                                                                                           \
-        const struct bytes v_[] = { __VA_ARGS__ };                                                 \
-        struct bytes got_ = settled(v_, COUNT_OF(v_));                                             \
-        EQ_BYTES(got_.data, got_.len, want, strlen(want));                                         \
-    } while (0)
-
-TEST(a_list_is_sorted_and_has_each_name_once)
+static struct bytes name(const char *version, const char *type)
 {
-    SETTLES("gpu", BYTES("gpu"));
-    SETTLES("big\ngpu\nv:2", BYTES("gpu"), BYTES("v:2"), BYTES("big"));
-    SETTLES("a\nab\nb", BYTES("b"), BYTES("ab"), BYTES("a"), BYTES("ab"), BYTES("b"));
-    SETTLES("A-Z_a.z:0", BYTES("A-Z_a.z:0"));
-    struct bytes none = settled(NULL, 0);
-    EQ_BYTES(none.data, none.len, "-", 1);
-    arena_release(&arena);
+    char text[NEED_VERSION_LEN_MAX];
+    return arena_copy(&a, version_name(bytes_of(version), bytes_of(type), text));
 }
 
-TEST(names_and_lists_have_an_edge)
+TEST(a_version_is_a_short_name)
 {
-    static const struct bytes bad[] = { { "", 0 },         { "a b", 3 }, { "a\n", 2 }, { "a,b", 3 },
-                                        { "\xc3\xa9", 2 }, { "a\0", 2 }, { "a/b", 3 } };
-    static const char *const shown[] = { "", "a b", "a?", "a,b", "\xc3\xa9", "a?", "a/b" };
-    char longest[NEED_LEN_MAX + 1];
-    struct bytes many[NEEDS_MAX + 1];
-    memset(longest, 'x', sizeof longest);
-    settled(&(struct bytes){ longest, NEED_LEN_MAX }, 1);
-    for (size_t i = 0; i <= COUNT_OF(bad); i++) {
-        const struct bytes beyond = { longest, NEED_LEN_MAX + 1 };
-        const struct bytes pair[] = { BYTES("ok"), i < COUNT_OF(bad) ? bad[i] : beyond }, *v = pair;
-        size_t n = 2;
-        EQ_STATUS(needs_settle(&arena, &(struct needs_field){ "has", HAS_MAX }, &v, &n, &err),
-                  PAWL_INVALID, &err);
-        char text[200];
-        snprintf(
-            text, sizeof text,
-            "field \"has\": name 2, \"%.64s\", is not 1..64 letters, digits, \"_\", \"-\", \".\" "
-            "and \":\"",
-            i < COUNT_OF(bad) ? shown[i] : longest);
-        EQ_STR(err.text, text);
+    static const char *const good[] = { "1", "2.0.1-rc:3_x",
+                                        "0123456789abcdef0123456789abcdef01234567",
+                                        "12345678901234567890123456789012345678901234567890" };
+    for (size_t i = 0; i < COUNT_OF(good); i++)
+        EQ_PTR(version_fault(bytes_of(good[i])), NULL);
+    EQ_STR(version_fault(BYTES("")), "is empty");
+    EQ_STR(version_fault(BYTES("123456789012345678901234567890123456789012345678901")),
+           "is longer than 50 bytes");
+    static const char *const bad[] = { "a b", "1@2", "1\n2", "\xc3\xa4", "a/b" };
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        HAS_STR(version_fault(bytes_of(bad[i])), "other characters");
+}
+
+TEST(what_a_run_needs_is_added_and_taken_away)
+{
+    static const struct bytes given[] = { BYTES("0"), BYTES("gpu"), BYTES("v:1") };
+    arena_init(&a, 1 << 20);
+    for (size_t n = 0; n <= COUNT_OF(given); n++) {
+        const struct bytes *v = given;
+        size_t m = n;
+        OK(needs_begin(&a, BYTES_NONE, &v, &m, NULL), NULL);
+        EQ_UINT(m, n + 1);
+        TRUE(needs_steps(v, m));
+        TRUE(!(needs_version(v, m)).data);
+        OK(needs_begin(&a, BYTES("2"), &v, &m, NULL), NULL);
+        OK(needs_begin(&a, BYTES("2"), &v, &m, NULL), NULL); /* it has them */
+        EQ_UINT(m, n + 2);
+        EQ_STR(listed(v, m), n == 0   ? "@steps @v:2"
+                             : n == 1 ? "0 @steps @v:2"
+                             : n == 2 ? "0 @steps @v:2 gpu"
+                                      : "0 @steps @v:2 gpu v:1");
+        EQ_STR(listed(&(struct bytes){ needs_version(v, m).data, needs_version(v, m).len }, 1),
+               "2");
+        v = needs_given(&a, v, &m);
+        EQ_UINT(m, n);
+        EQ_STR(listed(v, m), listed(given, n));
     }
-    for (size_t i = 0; i < COUNT_OF(many); i++)
-        many[i] = BYTES("x");
-    SETTLES("x", many[0]);
-    settled(many, NEEDS_MAX);
-    const struct bytes *v = many;
-    size_t n = NEEDS_MAX + 1;
-    EQ_STATUS(needs_settle(&arena, &(struct needs_field){ "needs", NEEDS_MAX }, &v, &n, &err),
-              PAWL_INVALID, &err);
-    EQ_STR(err.text, "field \"needs\": has 17 names, limit 16");
-    arena_release(&arena);
+    arena_release(&a);
 }
 
-TEST(all_that_is_needed_must_be_there)
+TEST(a_worker_has_a_version_for_a_type_or_for_all)
 {
-    static const struct bytes all[] = { { "a", 1 }, { "b", 1 }, { "c", 1 }, { "d", 1 } };
-    /* Every subset against every other, as bits. */
-    for (unsigned needs = 0; needs < 16; needs++)
-        for (unsigned has = 0; has < 16; has++) {
-            struct bytes x[4], y[4];
-            size_t n = 0, m = 0;
-            for (unsigned i = 0; i < 4; i++) {
-                if (needs >> i & 1)
-                    x[n++] = all[i];
-                if (has >> i & 1)
-                    y[m++] = all[i];
-            }
-            EQ_INT(needs_served(x, n, y, m), (needs & ~has) == 0);
-            EQ_INT(needs_same(x, n, y, m), needs == has);
-        }
-}
-
-TEST(a_text_is_read_back)
-{
-    static const struct bytes v[] = { { "big", 3 }, { "gpu", 3 }, { "v:2", 3 } };
-    arena_init(&arena, 1 << 20);
-    for (size_t n = 0; n <= COUNT_OF(v); n++) {
-        const struct bytes *back;
-        size_t m;
-        TRUE(needs_of_text(&arena, needs_text(&arena, v, n), &back, &m));
-        TRUE(needs_same(v, n, back, m));
+    arena_init(&a, 1 << 20);
+    const struct bytes node[] = { NEED_STEPS, name("1", "order"), name("2", "a@b"), BYTES("gpu") };
+    const struct bytes http[] = { NEED_STEPS, name("1", NULL), BYTES("v:1") };
+    EQ_STR(listed(node, 4), "@steps @v:1@order @v:2@a@b gpu");
+    EQ_STR(listed(http, 3), "@steps @v:1 v:1");
+    static const struct {
+        const char *version, *type;
+        bool node, http;
+    } v[] = {
+        { "1", "order", true, true },     { "2", "order", false, false },
+        { "1", "approval", false, true }, { "2", "a@b", true, false },
+        { "2", "a", false, false },       { "2", "b", false, false },
+        { "11", "order", false, false },  { "1", "orde", false, true },
+    };
+    for (size_t i = 0; i < COUNT_OF(v); i++) {
+        struct bytes version = bytes_of(v[i].version), type = bytes_of(v[i].type);
+        EQ_INT(needs_version_served(version, type, node, COUNT_OF(node)), v[i].node);
+        EQ_INT(needs_version_served(version, type, http, COUNT_OF(http)), v[i].http);
+        FALSE(needs_version_served(version, type, NULL, 0));
     }
-    arena_release(&arena);
+    arena_release(&a);
 }
 
-TEST(an_array_is_read)
+TEST(the_longest_names_fit)
 {
-    const struct needs_field field = { "needs", NEEDS_MAX };
-    const struct bytes *v;
-    struct json *list;
-    size_t n;
-    arena_init(&arena, 1 << 20);
-    OK(json_parse(&arena, BYTES("[\"gpu\",\"b\\u0069g\"]"), &list, &err), &err);
-    OK(needs_of_json(&arena, list, &field, &v, &n, &err), &err);
-    EQ_UINT(n, 2);
-    EQ_BYTES(v[1].data, v[1].len, "big", 3);
-    OK(json_parse(&arena, BYTES("[\"gpu\",1]"), &list, &err), &err);
-    EQ_STATUS(needs_of_json(&arena, list, &field, &v, &n, &err), PAWL_INVALID, &err);
-    EQ_STR(err.text, "field \"needs\": name 2, 1, is not a string");
-    OK(needs_of_json(&arena, NULL, &field, &v, &n, &err), &err);
-    EQ_UINT(n, 0);
-    arena_release(&arena);
+    char type[NAME_LEN_MAX + 1], version[VERSION_LEN_MAX + 1], text[NEED_VERSION_LEN_MAX];
+    memset(type, 't', NAME_LEN_MAX);
+    memset(version, 'v', VERSION_LEN_MAX);
+    type[NAME_LEN_MAX] = version[VERSION_LEN_MAX] = '\0';
+    struct bytes it = version_name(bytes_of(version), bytes_of(type), text);
+    EQ_UINT(it.len, 3 + VERSION_LEN_MAX + 1 + NAME_LEN_MAX);
+    TRUE(needs_version_served(bytes_of(version), bytes_of(type), &it, 1));
 }
 
-/* An inbox has them among the options; a stored call does not write them there. */
-TEST(options_are_read_with_needs_and_written_without)
+TEST(a_worker_says_one_version_or_none)
 {
-    struct call_spec s;
-    struct bytes text;
-    arena_init(&arena, 1 << 20);
-    call_spec_init(&s);
-    OK(call_options_read(&arena, BYTES("{\"max_lost\":1,\"needs\":[\"big\",\"gpu\"]}"), &s, &err),
-       &err);
-    EQ_UINT(s.n_needs, 2);
-    OK(call_options_write(&arena, &s, &text, &err), &err);
-    EQ_BYTES(text.data, text.len, "{\"max_lost\":1}", 14);
-    EQ_STATUS(call_options_read(&arena, BYTES("{\"needs\":\"gpu\"}"), &s, &err), PAWL_BROKEN, &err);
-    EQ_STATUS(call_options_read(&arena, BYTES("{\"needs\":[1]}"), &s, &err), PAWL_BROKEN, &err);
-    arena_release(&arena);
+    arena_init(&a, 1 << 20);
+    const struct bytes one = name("1", NULL), two = name("2", NULL), typed = name("3", "t");
+    const struct bytes v[] = { NEED_STEPS, one, typed, BYTES("v:9") };
+    const struct bytes w[] = { one, two };
+    EQ_STR(listed(&(struct bytes){ needs_one_version(v, 4).data, 1 }, 1), "1");
+    TRUE(!(needs_one_version(w, 2)).data);
+    TRUE(!(needs_one_version(&typed, 1)).data);
+    TRUE(!(needs_one_version(v, 1)).data);
+    TRUE(!(needs_one_version(NULL, 0)).data);
+    EQ_STR(listed(&(struct bytes){ version_in_has(BYTES("v:2.0")).data, 3 }, 1), "2.0");
+    TRUE(!(version_in_has(BYTES("v"))).data);
+    TRUE(!(version_in_has(BYTES("gpu"))).data);
+    TRUE(version_in_has(BYTES("v:")).data != NULL); /* and it is refused as empty */
+    arena_release(&a);
+}
+
+/* What is in a table may be damaged: it is no version, and nobody has it. */
+TEST(a_stored_name_that_is_no_version_is_none)
+{
+    static const struct bytes v[] = { BYTES("@v:"), BYTES("@v:a b"), BYTES("@v:1@t"), BYTES("@"),
+                                      BYTES("") };
+    for (size_t i = 0; i < COUNT_OF(v); i++)
+        TRUE(!(needs_version(&v[i], 1)).data);
 }

@@ -261,7 +261,8 @@ TEST(a_lease_reads_the_same_in_sql)
                 v[i].pos = d % 4 == 1 ? seq : seq + 77;
             }
         }
-        OK(lease_pack(&r.a, v, n, &packed, &r.err), &r.err);
+        OK(lease_pack(&r.a, v, n, round % 2 ? BYTES("2.0-rc") : BYTES_NONE, &packed, &r.err),
+           &r.err);
         char hex[4096] = "";
         for (size_t i = 0; i < packed.len; i++)
             snprintf(hex + 2 * i, 3, "%02x", (unsigned char)packed.data[i]);

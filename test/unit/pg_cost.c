@@ -9,6 +9,7 @@
 #include "engines.h"
 #include "feature/all.h"
 #include "feature/cron.h"
+#include "feature/workflow.h"
 #include "pg_fixture.h"
 #include "sql_names.h"
 #include "store/ledger/cache.h"
@@ -459,6 +460,58 @@ TEST(a_look_that_takes_long_comes_less_often)
     GE_INT(led_cursors_rest(&c), 2 * SEC_US);
     c.cursors.full_cost_us = 3600 * SEC_US; /* the process slept, or the clock was changed */
     LE_INT(led_cursors_rest(&c), 60 * SEC_US);
+}
+
+/* ---- Steps of workflows ---------------------------------------------------------------------- */
+
+#define FLOWS 40
+
+/* A lease of n new runs that store so many steps, the n steps of one number in one group. Returns
+ * the statements of the last group. */
+static int64_t steps_cost(struct pg_fixture *r, int n, int steps)
+{
+    int64_t before = 0;
+    accept_many(r, n);
+    struct claim q = pgf_claim(r, n);
+    EQ_INT(q.n, n);
+    for (int no = 1; no <= steps; no++) {
+        struct op ops[FLOWS], *v[FLOWS];
+        struct workflow_op w[FLOWS];
+        struct workflow_step s[FLOWS];
+        for (int i = 0; i < n; i++) {
+            s[i] = (struct workflow_step){ .no = no,
+                                           .name = bytes_of(no % 2 ? "odd" : "even"),
+                                           .kind = STEP_RUN,
+                                           .says = SAYS_RESULT };
+            w[i] = (struct workflow_op){ .what = WORKFLOW_STEPS,
+                                         .steps = { .v = &s[i], .n = 1, .node = BYTES("n") } };
+            ops[i] = (struct op){ .kind = OP_FEATURE,
+                                  .a = &r->a,
+                                  .feature = { .of = &feature_workflow,
+                                               .ctx = &w[i],
+                                               .token = q.token,
+                                               .seq = q.calls[i].seq } };
+            v[i] = &ops[i];
+        }
+        before = proxy_statements();
+        EQ_STATUS(store_commit(r->s, v, (size_t)n), PAWL_OK, NULL);
+        for (int i = 0; i < n; i++)
+            OK(ops[i].status, &ops[i].err);
+    }
+    return proxy_statements() - before;
+}
+
+/* Names of steps are looked up for all runs of a group together, and its rows are written together.
+ */
+TEST(the_steps_of_a_group_cost_as_many_statements_as_one)
+{
+    struct pg_fixture r;
+    open_proxied(&r);
+    steps_cost(&r, 2, 6); /* statements are prepared */
+    int64_t two = steps_cost(&r, 2, 6);
+    GT_INT(two, 0);
+    EQ_INT(steps_cost(&r, FLOWS, 6), two);
+    pgf_close(&r);
 }
 
 /* ---- A list of schedules --------------------------------------------------------------------- */

@@ -177,7 +177,7 @@ TEST(sql_reads_a_lease_with_marks)
     char hex[400];
     pgf_open(&r, NULL);
     for (size_t n = 1; n <= COUNT_OF(v); n++) {
-        OK(lease_pack(&r.a, v, n, &packed, &r.err), &r.err);
+        OK(lease_pack(&r.a, v, n, BYTES("3:z"), &packed, &r.err), &r.err);
         for (size_t i = 0; i < packed.len; i++)
             snprintf(hex + 2 * i, 3, "%02x", (unsigned char)packed.data[i]);
         for (size_t i = 0; i < n; i++)

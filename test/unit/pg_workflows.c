@@ -17,17 +17,17 @@ RUNS_ON_ENGINE("postgres")
 
 static struct pg_fixture r;
 
-/* Store a step of the run, which a new lease holds. */
-static void step(int64_t no, const char *name, bool waits)
+/* Claim one call of the type, as a worker for steps; there must be one. */
+static struct claim claim_of(const char *type)
 {
-    static struct workflow_op q;
-    static struct workflow_step s;
-    static struct bytes signal;
     static const struct bytes has[] = { NEED_STEPS };
+    struct bytes types[] = { bytes_of(type) };
     struct op claim = { .kind = OP_CLAIM,
                         .claim = { .token = token_make(&world_real),
                                    .node = BYTES("n1"),
                                    .boot = BYTES("b1"),
+                                   .types = types,
+                                   .n_types = 1,
                                    .has = has,
                                    .n_has = 1,
                                    .max = 1,
@@ -35,29 +35,46 @@ static void step(int64_t no, const char *name, bool waits)
     pgf_do(&r, &claim);
     OK(claim.status, &claim.err);
     EQ_UINT(claim.claim.n, 1);
-    signal = bytes_of(name);
-    s = (struct workflow_step){ .no = no,
-                                .name = signal,
-                                .kind = waits ? STEP_SIGNAL : STEP_RUN,
-                                .says = waits ? SAYS_WAIT : SAYS_RESULT,
-                                .result = { waits ? PAWL_NOTHING : PAWL_JSON,
-                                            waits ? BYTES_NONE : BYTES("{\"paid\": 7}") },
-                                .wait = { .signals = &signal, .n_signals = waits } };
-    q = (struct workflow_op){ .what = WORKFLOW_STEPS, .steps = { .v = &s, .n = 1 } };
-    struct op op = { .kind = OP_FEATURE,
-                     .feature = { .of = &feature_workflow,
-                                  .ctx = &q,
-                                  .token = claim.claim.token,
-                                  .seq = claim.claim.calls[0].seq } };
+    return claim.claim;
+}
+
+static void store_step(const struct claim *c, struct workflow_step s, bool undoing)
+{
+    static struct workflow_op q;
+    static struct workflow_step kept;
+    kept = s;
+    q = (struct workflow_op){ .what = WORKFLOW_STEPS,
+                              .steps = { .v = &kept, .n = 1, .undoing = undoing } };
+    struct op op = {
+        .kind = OP_FEATURE,
+        .feature = { .of = &feature_workflow, .ctx = &q, .token = c->token, .seq = c->calls[0].seq }
+    };
     pgf_do(&r, &op);
     OK(op.status, &op.err);
-    if (waits)
-        return;
-    struct finish_item back = { .seq = op.feature.seq, .how = END_RELEASE };
-    struct op end = { .kind = OP_FINISH,
-                      .finish = { .token = op.feature.token, .v = &back, .n = 1 } };
-    pgf_do(&r, &end);
-    OK(end.status, &end.err);
+}
+
+/* End the pass, or hand the call back. */
+static void end_as(const struct claim *c, enum ending how)
+{
+    pgf_finish(&r, c->token, arena_text(&r.a, c->calls[0].spec.id), how);
+}
+
+/* Store a step of the run, which a new lease holds. */
+static void step(int64_t no, const char *name, bool waits)
+{
+    struct bytes signal = bytes_of(name);
+    struct claim c = claim_of("order");
+    store_step(&c,
+               (struct workflow_step){ .no = no,
+                                       .name = signal,
+                                       .kind = waits ? STEP_SIGNAL : STEP_RUN,
+                                       .says = waits ? SAYS_WAIT : SAYS_RESULT,
+                                       .result = { waits ? PAWL_NOTHING : PAWL_JSON,
+                                                   waits ? BYTES_NONE : BYTES("{\"paid\": 7}") },
+                                       .wait = { .signals = &signal, .n_signals = waits } },
+               false);
+    if (!waits)
+        end_as(&c, END_RELEASE);
 }
 
 static int64_t signals(void)
@@ -128,4 +145,82 @@ TEST(a_role_signals_its_own_runs)
     PQfinish(app);
     sql_run(r.db, "DROP OWNED BY wfapp; DROP ROLE wfapp");
     pgf_close(&r);
+}
+
+/* ---- Functions that remove calls ------------------------------------------------------------- */
+
+static int64_t rows_of_runs(void)
+{
+    return sql_count(r.db, "SELECT (SELECT count(*) FROM pawl.workflow) + (SELECT count(*) FROM "
+                           "pawl.step) + (SELECT count(*) FROM pawl.signal) + (SELECT count(*) "
+                           "FROM pawl.published) + (SELECT count(*) FROM pawl.child)");
+}
+
+/* Mark all that has ended, past its retention or not, and let a node remove it. Returns how many
+ * were removed. */
+static int64_t cleans(bool archive)
+{
+    if (!archive)
+        sql_run(r.db, "UPDATE pawl.outcome SET keep_until = 1");
+    sql_run(r.db, archive ? "SELECT pawl.archive('0')" : "SELECT pawl.cleanup_expired()");
+    return pgf_gc(&r).removed;
+}
+
+static void leave_open_runs(bool archive)
+{
+    struct call_spec part = pgf_plan("unused"), plan = pgf_plan("o1");
+    part.type = BYTES("part");
+    plan.type = BYTES("order");
+    pgf_open(&r, NULL);
+    pgf_accept(&r, &plan);
+    struct claim c = claim_of("order");
+    store_step(
+        &c,
+        (struct workflow_step){
+            .no = 1, .name = BYTES("c"), .kind = STEP_CHILD, .says = SAYS_CHILD, .call = &part },
+        false);
+    store_step(&c,
+               (struct workflow_step){
+                   .no = 2, .name = BYTES("a"), .kind = STEP_RUN, .says = SAYS_RESULT },
+               false);
+    struct claim child = claim_of("part");
+    end_as(&child, END_RESULT);
+    sql_run(r.db, "SELECT pawl.signal('o1', 'go', '1')");
+    pgf_sweep(&r);
+    EQ_INT(rows_of_runs(), 5); /* a run, two steps, a signal, a child */
+    EQ_INT(cleans(archive), 0);
+    EQ_INT(rows_of_runs(), 5);
+    EQ_STR(sql_ask(r.db, "SELECT status FROM pawl.calls WHERE id = 'o1.c#1'"), "completed");
+    end_as(&c, END_REFUSE);
+    EQ_INT(cleans(archive), 0); /* it is to undo */
+    c = claim_of("order");
+    store_step(&c,
+               (struct workflow_step){ .no = 3,
+                                       .name = BYTES("a"),
+                                       .kind = STEP_UNDO,
+                                       .says = SAYS_ERROR,
+                                       .error = BYTES("no") },
+               true);
+    EQ_STR(sql_ask(r.db, "SELECT status FROM pawl.calls WHERE id = 'o1'"), "dead_letter");
+    EQ_INT(cleans(archive), 1); /* its child: the run has ended, and its undoing failed */
+    EQ_STR(sql_ask(r.db, "SELECT compensation_status FROM pawl.workflow_runs WHERE id = 'o1'"),
+           "failed");
+    struct workflow_op drop = { .what = WORKFLOW_CANCEL, .id = BYTES("o1") };
+    struct op op = { .kind = OP_FEATURE, .feature = { .of = &feature_workflow, .ctx = &drop } };
+    pgf_do(&r, &op);
+    EQ_INT(cleans(archive), 1);
+    EQ_INT(rows_of_runs(), 0);
+    EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.call"), 0);
+    EQ_INT(sql_count(r.db, "SELECT count(*) FROM pawl.archive"), archive ? 2 : 0);
+    pgf_close(&r);
+}
+
+TEST(cleanup_expired_leaves_runs_that_go_on)
+{
+    leave_open_runs(false);
+}
+
+TEST(archive_leaves_runs_that_go_on)
+{
+    leave_open_runs(true);
 }

@@ -185,6 +185,13 @@ TEST(yes_no_choices_and_ranges)
     EQ_STATUS(settings_set(&s, SET_POLL_INTERVAL, "20ms to 10ms", &err), PAWL_INVALID, &err);
     OK(settings_set(&s, SET_RECLAIM_ACTION, "fail", &err), &err);
     TRUE(settings_options(&s).fail_lost);
+    FALSE(settings_options(&s).pin_versions);
+    OK(settings_set(&s, SET_VERSIONS, "pin", &err), &err);
+    TRUE(settings_options(&s).pin_versions);
+    OK(settings_set(&s, SET_VERSIONS, "follow", &err), &err);
+    FALSE(settings_options(&s).pin_versions);
+    EQ_STATUS(settings_set(&s, SET_VERSIONS, "stay", &err), PAWL_INVALID, &err);
+    EQ_STR(err.text, "--versions: \"stay\" is unknown; expected pin, follow");
     settings_release(&s);
 }
 

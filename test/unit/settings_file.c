@@ -103,6 +103,8 @@ TEST(what_is_wrong_is_named_with_its_line)
     refused("grace 1s\n", "pawl.conf:1: missing equal sign after option 'grace'");
     refused("reclaim_action = retry\n",
             "pawl.conf:1: reclaim_action: \"retry\" is unknown; expected requeue, fail");
+    refused("\nversions = none\n",
+            "pawl.conf:2: versions: \"none\" is unknown; expected pin, follow");
     EQ_STATUS(parse("listen = \"never ends\n"), PAWL_INVALID, &err);
     EQ_STATUS(parse("queues = {a, b\n"), PAWL_INVALID, &err);
     EQ_STATUS(conf_parse(&s, "f", (struct bytes){ "grace = 1s\0", 11 }, &err), PAWL_INVALID, &err);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "feature/all.h"
+#include "feature/workflow.h"
 #include "flow.h"
 #include "lite.h"
 #include "own_world.h"
@@ -232,6 +233,90 @@ TEST(a_claim_removes_ranges)
 
 RUNS_ON(ENGINE_FILE)
 
+/* Runs of all statements since the last time. */
+static int runs_all(struct lite_fixture *r)
+{
+    int n = 0;
+    for (int i = 0; i < SQL_COUNT; i++)
+        n += runs(r, (enum sql_name)i);
+    return n;
+}
+
+/* Commit n signals of this name to the run as one group. How many statements that were. */
+static int signals_runs(struct lite_fixture *r, const char *name, int n)
+{
+    struct workflow_op q[2];
+    struct op op[2], *v[2];
+    for (int i = 0; i < n; i++) {
+        q[i] = (struct workflow_op){ .what = WORKFLOW_SIGNAL,
+                                     .id = BYTES("i1"),
+                                     .name = bytes_of(name),
+                                     .value = { PAWL_JSON, BYTES("1") } };
+        op[i] = (struct op){ .kind = OP_FEATURE,
+                             .a = &r->a,
+                             .feature = { .of = &feature_workflow, .ctx = &q[i] } };
+        v[i] = &op[i];
+    }
+    runs_all(r);
+    OK(store_commit(r->s, v, (size_t)n), &op[0].err);
+    return runs_all(r);
+}
+
+/* One step of gc, with nothing to remove. */
+static int64_t gc_steps(struct lite_fixture *r, int *out_looks)
+{
+    struct op op = { .kind = OP_GC, .a = &r->a, .gc = { .max = 100 } };
+    runs_all(r);
+    steps(r);
+    OK(lite_one(r, &op), &op.err);
+    EQ_INT(op.gc.removed, 0);
+    FALSE(op.gc.more);
+    *out_looks = runs(r, SQL_SIGNAL_OLD);
+    return steps(r);
+}
+
+/* Signals that were consumed long ago, and whose keys are known because they are among the last of
+ * their runs, cost gc nothing. */
+TEST(gc_reads_no_signals_that_stay)
+{
+    struct lite_fixture r;
+    struct store_conf conf = { .url = "sqlite:cost.db", .retention_us = 100 * SEC_US };
+    int looks;
+    lite_fixture_open(&r, conf.url, NULL);
+    store_end(&r.s);
+    conf.features = features_all(&conf.n_features);
+    OK(store_open(&conf, &r.s, &r.err), &r.err);
+    gc_steps(&r, &looks);
+    int64_t none = gc_steps(&r, &looks);
+    EQ_INT(looks, 1);
+    lite_ask(&r, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) "
+                 "INSERT INTO pawl_signal (seq, no, name, form, value, idem, at, used, used_at) "
+                 "SELECT i, 1, 'go', 1, '1', 'k', 1, 1, 1 FROM n RETURNING 1");
+    EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_signal"), 5000);
+    int64_t many = gc_steps(&r, &looks);
+    EQ_INT(looks, 1);
+    printf("%lld steps, beside 5000 signals %lld\n", (long long)none, (long long)many);
+    EQ_INT(many, none);
+    lite_fixture_close(&r);
+}
+
+/* A run that changes twice in a group is written twice, and read once. */
+TEST(the_second_change_of_a_run_reads_nothing)
+{
+    struct lite_fixture r;
+    struct store_conf conf = { .url = "sqlite:cost.db", .retention_us = 100 * SEC_US };
+    lite_fixture_open(&r, conf.url, NULL);
+    store_end(&r.s);
+    conf.features = features_all(&conf.n_features);
+    OK(store_open(&conf, &r.s, &r.err), &r.err);
+    lite_accept_n(&r, "t", 2, 1, 0);
+    signals_runs(&r, "a", 2); /* makes the run's row */
+    int alone = signals_runs(&r, "a", 1), both = signals_runs(&r, "a", 2);
+    printf("%d statements for a signal, %d for two\n", alone, both);
+    EQ_INT(both, alone + 3); /* a look for its key, its row, and the run's */
+    lite_fixture_close(&r);
+}
+
 /* Steps of one call, from its accept to its end, when everything is prepared and cached. */
 enum with { WITH_NONE, WITH_ALL, WITH_FLOWS };
 static int64_t call_steps(enum with features, const char *key)
@@ -281,4 +366,72 @@ TEST(a_call_costs_the_same_with_features)
         EQ_INT(call_steps(i, NULL), plain);
         EQ_INT(call_steps(i, "k"), keyed);
     }
+}
+
+/* ---- Children -------------------------------------------------------------------------------- */
+
+#define CHILDREN 1000
+
+static void say_steps(struct lite_fixture *r, const struct claim *q, struct workflow_step *v,
+                      size_t n)
+{
+    struct workflow_op w = { .what = WORKFLOW_STEPS,
+                             .steps = { .v = v, .n = n, .node = BYTES("n") } };
+    struct op op = {
+        .kind = OP_FEATURE,
+        .feature = { .of = &feature_workflow, .ctx = &w, .token = q->token, .seq = q->calls[0].seq }
+    };
+    OK(lite_one(r, &op), &op.err);
+}
+
+/* Steps of the statements with which a run waits for n children. */
+static int64_t join_steps(int n)
+{
+    static struct workflow_step v[CHILDREN];
+    static struct bytes ids[CHILDREN];
+    struct lite_fixture r;
+    struct call_spec child;
+    char url[40];
+    struct store_conf conf = { .url = url, .retention_us = 100 * SEC_US };
+    snprintf(url, sizeof url, "sqlite:join%d.db", n);
+    lite_fixture_open(&r, url, NULL);
+    store_end(&r.s);
+    conf.features = features_all(&conf.n_features);
+    OK(store_open(&conf, &r.s, &r.err), &r.err);
+    lite_accept_n(&r, "parent", 1, 1, 0);
+    struct op op = lite_claim_of(&r, "parent", 1, 1);
+    EQ_INT(op.claim.n, 1);
+    call_spec_init(&child);
+    child.type = BYTES("child");
+    for (int i = 0; i < n; i++) {
+        v[i] = (struct workflow_step){
+            .no = i + 1, .name = BYTES("c"), .kind = STEP_CHILD, .says = SAYS_CHILD, .call = &child
+        };
+        ids[i] =
+            bytes_of(arena_printf(&r.a, "%.*s.c#%d", BYTES_ARG(op.claim.calls[0].spec.id), i + 1));
+    }
+    say_steps(&r, &op.claim, v, (size_t)n);
+    EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_child"), n);
+    steps(&r);
+    v[0] = (struct workflow_step){
+        .no = n + 1,
+        .name = BYTES("join"),
+        .kind = STEP_JOIN,
+        .says = SAYS_WAIT,
+        .wait = { .children = ids, .n_children = (size_t)n, .children_given = true }
+    };
+    say_steps(&r, &op.claim, v, 1);
+    int64_t cost = steps(&r);
+    EQ_INT(v[0].status, STEP_WAITING);
+    EQ_INT(lite_ask(&r, "SELECT count(*) FROM pawl_child WHERE awaited > 0"), n);
+    lite_fixture_close(&r);
+    return cost;
+}
+
+/* Each child is found by its id, not among all children of the run. */
+TEST(a_join_costs_in_proportion_to_its_children)
+{
+    int64_t few = join_steps(CHILDREN / 10), many = join_steps(CHILDREN);
+    GT_INT(few, 0);
+    LT_INT(many, 20 * few); /* a hundred times, if each reads all of them */
 }

@@ -30,6 +30,19 @@ TEST(a_name_is_stored_with_the_number_of_its_use)
     arena_release(&arena);
 }
 
+TEST(what_is_no_number_of_a_use_is_no_stored_name)
+{
+    static const char *const bad[] = { "a#",    "a#0",  "a#x",  "a#!",   "a#2x",
+                                       "a# 2",  "a#-1", "#",    "a#02",  "a#10001",
+                                       "a#1e3", "a#2#", "a#+2", "a#\n2", "a#99999999999999999999" };
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        int64_t nth = -1;
+        step_name_plain(bytes_of(bad[i]), &nth);
+        if (nth != 0)
+            FAIL("%s: use %lld, not 0", bad[i], (long long)nth);
+    }
+}
+
 #define CHILD(want, generation, nth)                                                               \
     do {                                                                                           \
         struct bytes got_ =                                                                        \

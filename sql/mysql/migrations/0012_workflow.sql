@@ -35,14 +35,13 @@ CREATE TABLE IF NOT EXISTS pawl_workflow (
   form         BIGINT,
   input        MEDIUMBLOB,
   PRIMARY KEY (seq),
-  KEY workflow_deadline (deadline),
   KEY workflow_name (name, seq),
   KEY workflow_shown (shown, seq)
 ) ENGINE = InnoDB;
 
 -- kind: 1 run, 2 sleep, 3 signal, 4 child, 5 join, 6 select, 7 value, 8 undo. status: 1 begun, 2 waiting, 3 retrying,
 -- 4 completed, 5 failed, 6 failed without having happened, 7 timeout. nth: the use of this name. undos: 1 it has one,
--- 2 it was undone. awaits: children whose ends settle it.
+-- 2 it was undone, 4 it is a fork's, which never undoes it. awaits: children whose ends settle it.
 CREATE TABLE IF NOT EXISTS pawl_step (
   seq          BIGINT NOT NULL,
   no           BIGINT NOT NULL,
@@ -64,7 +63,8 @@ CREATE TABLE IF NOT EXISTS pawl_step (
   KEY step_name (seq, name, nth)
 ) ENGINE = InnoDB;
 
--- no is the order of arrival; used is the step that consumed it.
+-- no is the order of arrival; used is the step that consumed it. old_at: when its key need not be known any more, of a
+-- consumed signal before the last 1,000 of its run.
 CREATE TABLE IF NOT EXISTS pawl_signal (
   seq     BIGINT NOT NULL,
   no      BIGINT NOT NULL,
@@ -75,10 +75,11 @@ CREATE TABLE IF NOT EXISTS pawl_signal (
   at      BIGINT NOT NULL,
   used    BIGINT,
   used_at BIGINT,
+  old_at  BIGINT,
   PRIMARY KEY (seq, no),
   KEY signal_idem (seq, idem),
   KEY signal_name (seq, name, used, no),
-  KEY signal_used (used_at)
+  KEY signal_old (old_at)
 ) ENGINE = InnoDB;
 
 -- What a run shows while it runs.
@@ -91,13 +92,15 @@ CREATE TABLE IF NOT EXISTS pawl_published (
   PRIMARY KEY (seq, name)
 ) ENGINE = InnoDB;
 
--- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state.
+-- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state. no: the
+-- step that made it; 0: it is of the run that was forked, or of before a restart, and the parent never cancels it.
 CREATE TABLE IF NOT EXISTS pawl_child (
   parent  BIGINT NOT NULL,
   child   BIGINT NOT NULL,
   id      VARBINARY(255) NOT NULL,
   awaited BIGINT NOT NULL,
   ended   BIGINT NOT NULL,
+  no      BIGINT NOT NULL,
   PRIMARY KEY (parent, child),
   KEY child_child (child),
   KEY child_id (parent, id)

@@ -36,13 +36,12 @@ CREATE TABLE pawl.workflow (
   input        bytea,
   PRIMARY KEY (seq)
 ) WITH (fillfactor = 70);
-CREATE INDEX workflow_deadline ON pawl.workflow (deadline) WHERE deadline IS NOT NULL;
 CREATE INDEX workflow_name ON pawl.workflow (name, seq);
 CREATE INDEX workflow_shown ON pawl.workflow (shown, seq);
 
 -- kind: 1 run, 2 sleep, 3 signal, 4 child, 5 join, 6 select, 7 value, 8 undo. status: 1 begun, 2 waiting, 3 retrying,
 -- 4 completed, 5 failed, 6 failed without having happened, 7 timeout. nth: the use of this name. undos: 1 it has one,
--- 2 it was undone. awaits: children whose ends settle it.
+-- 2 it was undone, 4 it is a fork's, which never undoes it. awaits: children whose ends settle it.
 CREATE TABLE pawl.step (
   seq          bigint NOT NULL,
   no           bigint NOT NULL,
@@ -64,7 +63,8 @@ CREATE TABLE pawl.step (
 ) WITH (fillfactor = 70);
 CREATE INDEX step_name ON pawl.step (seq, name, nth);
 
--- no is the order of arrival; used is the step that consumed it.
+-- no is the order of arrival; used is the step that consumed it. old_at: when its key need not be known any more, of a
+-- consumed signal before the last 1,000 of its run.
 CREATE TABLE pawl.signal (
   seq     bigint NOT NULL,
   no      bigint NOT NULL,
@@ -75,11 +75,12 @@ CREATE TABLE pawl.signal (
   at      bigint NOT NULL,
   used    bigint,
   used_at bigint,
+  old_at  bigint,
   PRIMARY KEY (seq, no)
 );
 CREATE INDEX signal_idem ON pawl.signal (seq, idem) WHERE idem IS NOT NULL;
 CREATE INDEX signal_name ON pawl.signal (seq, name, used, no);
-CREATE INDEX signal_used ON pawl.signal (used_at) WHERE used_at IS NOT NULL;
+CREATE INDEX signal_old ON pawl.signal (old_at) WHERE old_at IS NOT NULL;
 
 -- What a run shows while it runs.
 CREATE TABLE pawl.published (
@@ -91,13 +92,15 @@ CREATE TABLE pawl.published (
   PRIMARY KEY (seq, name)
 );
 
--- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state.
+-- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state. no: the
+-- step that made it; 0: it is of the run that was forked, or of before a restart, and the parent never cancels it.
 CREATE TABLE pawl.child (
   parent  bigint NOT NULL,
   child   bigint NOT NULL,
   id      text COLLATE "C" NOT NULL,
   awaited bigint NOT NULL,
   ended   bigint NOT NULL,
+  no      bigint NOT NULL,
   PRIMARY KEY (parent, child)
 ) WITH (fillfactor = 70);
 CREATE INDEX child_child ON pawl.child (child);

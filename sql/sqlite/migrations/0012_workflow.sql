@@ -36,13 +36,12 @@ CREATE TABLE pawl_workflow (
   input        BLOB,
   PRIMARY KEY (seq)
 );
-CREATE INDEX pawl_workflow_deadline ON pawl_workflow (deadline) WHERE deadline IS NOT NULL;
 CREATE INDEX pawl_workflow_name ON pawl_workflow (name, seq);
 CREATE INDEX pawl_workflow_shown ON pawl_workflow (shown, seq);
 
 -- kind: 1 run, 2 sleep, 3 signal, 4 child, 5 join, 6 select, 7 value, 8 undo. status: 1 begun, 2 waiting, 3 retrying,
 -- 4 completed, 5 failed, 6 failed without having happened, 7 timeout. nth: the use of this name. undos: 1 it has one,
--- 2 it was undone. awaits: children whose ends settle it.
+-- 2 it was undone, 4 it is a fork's, which never undoes it. awaits: children whose ends settle it.
 CREATE TABLE pawl_step (
   seq          INTEGER NOT NULL,
   no           INTEGER NOT NULL,
@@ -64,7 +63,8 @@ CREATE TABLE pawl_step (
 );
 CREATE INDEX pawl_step_name ON pawl_step (seq, name, nth);
 
--- no is the order of arrival; used is the step that consumed it.
+-- no is the order of arrival; used is the step that consumed it. old_at: when its key need not be known any more, of a
+-- consumed signal before the last 1,000 of its run.
 CREATE TABLE pawl_signal (
   seq     INTEGER NOT NULL,
   no      INTEGER NOT NULL,
@@ -75,11 +75,12 @@ CREATE TABLE pawl_signal (
   at      INTEGER NOT NULL,
   used    INTEGER,
   used_at INTEGER,
+  old_at  INTEGER,
   PRIMARY KEY (seq, no)
 );
 CREATE INDEX pawl_signal_idem ON pawl_signal (seq, idem) WHERE idem IS NOT NULL;
 CREATE INDEX pawl_signal_name ON pawl_signal (seq, name, used, no);
-CREATE INDEX pawl_signal_used ON pawl_signal (used_at) WHERE used_at IS NOT NULL;
+CREATE INDEX pawl_signal_old ON pawl_signal (old_at) WHERE old_at IS NOT NULL;
 
 -- What a run shows while it runs.
 CREATE TABLE pawl_published (
@@ -91,13 +92,15 @@ CREATE TABLE pawl_published (
   PRIMARY KEY (seq, name)
 );
 
--- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state.
+-- A child is kept until all its parents have ended. awaited: the waiting step of the parent; ended: its state. no: the
+-- step that made it; 0: it is of the run that was forked, or of before a restart, and the parent never cancels it.
 CREATE TABLE pawl_child (
   parent  INTEGER NOT NULL,
   child   INTEGER NOT NULL,
   id      TEXT NOT NULL,
   awaited INTEGER NOT NULL,
   ended   INTEGER NOT NULL,
+  no      INTEGER NOT NULL,
   PRIMARY KEY (parent, child)
 ) WITHOUT ROWID;
 CREATE INDEX pawl_child_child ON pawl_child (child);

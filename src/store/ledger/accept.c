@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
+#include "model/needs.h"
 #include "store/ledger/cache.h"
 
 /* ---- One call -------------------------------------------------------------------------------- */
@@ -83,6 +84,8 @@ enum pawl_status led_call_make(struct ledger *c, const struct call_spec *s, int 
     *out = (struct call){ .spec = *s, .seq = seq, .state = PAWL_PENDING, .created_us = c->now_us };
     call_times(s, c->now_us, &out->run_at_us, &out->expires_us);
     call_run_until(&out->spec, out->run_at_us, &out->expires_us);
+    if (needs_steps(s->needs, s->n_needs)) /* a flow from the start has begun: it cannot expire */
+        out->expires_us = 0;
     it->spec = out->spec; /* borrowed from the operation, for the transaction */
     it->spec.delay_us = it->spec.run_at_us = it->spec.expires_in_us = it->spec.expires_at_us = 0;
     it->payload = it->fresh = true;

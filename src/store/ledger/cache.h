@@ -119,6 +119,7 @@ struct led_lease {
     struct led_lease *same, *newer;
     struct token token;
     struct bytes node, boot, worker, owner;
+    struct bytes version; /* of the worker's code, if it says one for all of it (needs.h) */
     int64_t claimed_us, until_us, rev;
     int width; /* how many calls its owner runs at once; 0: all */
     size_t n, named, left;
@@ -302,6 +303,10 @@ MUST_USE enum pawl_status led_calls_load(struct ledger *c, const int64_t *seqs, 
  * has filled in its place. BROKEN if the row is damaged. */
 MUST_USE enum pawl_status led_call_taken(struct ledger *c, const struct led_rows *r, int row,
                                          int at, struct led_call *it, struct pawl_err *err);
+/* Is one of these calls, which are known, somewhere else by now than where it was read, or due at
+ * another time? What is known of them stays as it is. */
+MUST_USE enum pawl_status led_calls_moved(struct ledger *c, const int64_t *seqs, size_t n,
+                                          bool *out, struct pawl_err *err);
 /* led_calls_load() of one call. *out NULL: no call and no tombstone has this number. */
 MUST_USE enum pawl_status led_call_get(struct ledger *c, int64_t seq, struct led_call **out,
                                        struct pawl_err *err);
@@ -681,6 +686,9 @@ MUST_USE enum pawl_status led_moved_tell(struct ledger *c, struct op *const *v, 
 MUST_USE enum pawl_status led_features_forget(struct ledger *c, const int64_t *seqs, size_t n,
                                               struct pawl_err *err);
 
+/* Let the features remove up to `max` rows each that need not be kept. *more: there are others. */
+MUST_USE enum pawl_status led_features_gc(struct ledger *c, int max, bool *more,
+                                          struct pawl_err *err);
 /* Ask the features which of these ended calls have to stay for now. keep[i] is set for those. */
 MUST_USE enum pawl_status led_features_keep(struct ledger *c, const int64_t *seqs, size_t n,
                                             bool *keep, struct pawl_err *err);
@@ -698,42 +706,6 @@ MUST_USE enum pawl_status led_gate_closed(struct ledger *c, int lane, bool *out,
 bool led_gate_shut(const struct ledger *c, int64_t track);
 /* Free what the handle remembers of the rules. */
 void led_gates_end(struct ledger *c);
-
-/* ---- Flows (flow.c) -------------------------------------------------------------------------- */
-
-/* Is the call a flow? False without a feature that has flows. */
-MUST_USE enum pawl_status led_flow(struct ledger *c, const struct led_call *it, bool *out,
-                                   struct pawl_err *err);
-/* Its state to everybody: a flow that waits is PROCESSING. */
-MUST_USE enum pawl_status led_state(struct ledger *c, const struct led_call *it,
-                                    enum pawl_state *out, struct pawl_err *err);
-/* For readers, whose lanes are read: is it a flow that no lease holds and that has not ended? */
-bool led_flow_waits(const struct ledger *c, const struct led_call *it);
-/* For readers: read the lanes of these calls, and what flows among them wait for. */
-MUST_USE enum pawl_status led_flows_look(struct ledger *c, struct led_call *const *v, size_t n,
-                                         struct pawl_err *err);
-/* Such a flow as a reader sees it; *out has been filled in as for any pending call. */
-MUST_USE enum pawl_status led_flow_show(struct ledger *c, struct led_call *it,
-                                        struct call_where where, struct call *out,
-                                        struct pawl_err *err);
-/* Let the feature read its rows of those of these calls that are flows: their attempts may end, or
- * they are cancelled or retried. */
-MUST_USE enum pawl_status led_flows_ending(struct ledger *c, struct led_call *const *v, size_t n,
-                                           struct pawl_err *err);
-/* The same for the calls that the operations of a group name. */
-MUST_USE enum pawl_status led_flows_foresee(struct ledger *c, struct op *const *v, size_t n,
-                                            struct pawl_err *err);
-struct led_end;
-/* An attempt of this call ends with e->verdict: if it is a flow, its feature may decide otherwise.
- */
-MUST_USE enum pawl_status led_flow_ends(struct ledger *c, struct led_call *it, struct led_end *e,
-                                        struct pawl_err *err);
-/* Cancel a flow. */
-MUST_USE enum pawl_status led_flow_cancel(struct ledger *c, struct led_call *it,
-                                          struct pawl_err *err);
-/* An ended call is about to be retried: if it is a flow, its feature may refuse, in op->status. */
-MUST_USE enum pawl_status led_flow_retry(struct ledger *c, struct op *op, struct led_call *it,
-                                         struct pawl_err *err);
 
 /* ---- Objects (object.c) ---------------------------------------------------------------------- */
 

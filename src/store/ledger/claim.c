@@ -11,13 +11,30 @@
 
 #include "store/ledger/claim.h"
 
+#include "model/needs.h"
+
 /* ---- The lease ------------------------------------------------------------------------------- */
+
+/* The version that the worker says it has, for the runs that it begins. An older program would read
+ * it in a lease as damage. */
+static enum pawl_status version_of(struct claiming *g, struct bytes *out, struct pawl_err *err)
+{
+    bool finished = false;
+    *out = needs_one_version(g->q->has, g->q->n_has);
+    enum pawl_status st = out->data ? led_finished(g->c, FLOW_STEP, &finished, err) : PAWL_OK;
+    if (!finished)
+        *out = BYTES_NONE;
+    return st;
+}
 
 static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
 {
     const struct claim *q = g->q;
     struct led_lease *l;
+    struct bytes version;
     enum pawl_status st = led_lease_make(g->c, &q->token, &l, err);
+    if (st == PAWL_OK)
+        st = version_of(g, &version, err);
     if (st != PAWL_OK)
         return st;
     const struct led_ahead *a = &g->c->tx->ahead;
@@ -47,6 +64,7 @@ static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
     l->claimed_us = g->c->now_us;
     l->until_us = g->q->until_us = led_claim_until(q, g->taken, g->position, g->c->now_us);
     l->width = q->width;
+    l->version = version;
     l->rev = 1;
     for (size_t i = 0; i < q->n; i++)
         g->taken[i]->lease = l;

@@ -11,7 +11,7 @@
 
 #include "base/hook.h"
 #include "base/limits.h"
-#include "store/ledger/cache.h"
+#include "store/ledger/flow.h"
 
 /* What a feature does about calls that moved may move others. A chain that is longer than this has
  * no end. */
@@ -311,6 +311,15 @@ enum pawl_status led_features_forget(struct ledger *c, const int64_t *seqs, size
     return st;
 }
 
+enum pawl_status led_features_gc(struct ledger *c, int max, bool *more, struct pawl_err *err)
+{
+    enum pawl_status st = PAWL_OK;
+    for (size_t i = 0; i < c->n_features && st == PAWL_OK; i++)
+        if (c->features[i]->gc)
+            st = c->features[i]->gc(c, max, more, err);
+    return st;
+}
+
 /* Those of the calls that this feature watches. */
 static enum pawl_status keep_ask(struct ledger *c, const struct feature *f, const int64_t *seqs,
                                  size_t n, bool *keep, struct pawl_err *err)
@@ -418,6 +427,12 @@ enum pawl_status feature_row(struct ledger *d, enum sql_name name, const char *k
                              struct pawl_err *err)
 {
     return led_row_add(d, name, kinds, v, count, err);
+}
+
+enum pawl_status feature_rows_write(struct ledger *d, struct pawl_err *err)
+{
+    CHECK(!d->reading);
+    return led_rows_flush(d, err);
 }
 
 /* ---- Nested operations ----------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "store/ledger/cache.h"
+#include "store/ledger/flow.h"
 
 /* ---- One attempt ends ------------------------------------------------------------------------ */
 
@@ -219,6 +219,8 @@ static enum pawl_status former(struct ledger *c, struct op *op, const struct tok
     former_outcome(op, token, it, f, out);
     if (!*out)
         st = former_attempt(c, op, token, it, f, out, err);
+    if (st == PAWL_OK && *out)
+        st = led_flow(c, it, &f->flow, err);
     return st == PAWL_OK && op->a->failed ? err_no_memory(err, "a finish") : st;
 }
 

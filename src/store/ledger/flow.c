@@ -12,7 +12,7 @@
 #include "base/hook.h"
 #include "base/limits.h"
 #include "model/needs.h"
-#include "store/ledger/cache.h"
+#include "store/ledger/flow.h"
 
 /* ---- What a call is -------------------------------------------------------------------------- */
 
@@ -33,6 +33,17 @@ enum pawl_status led_state(struct ledger *c, const struct led_call *it, enum paw
 }
 
 /* ---- For readers ----------------------------------------------------------------------------- */
+
+enum pawl_status led_flow_heads(struct ledger *c, const struct led_key *k, bool *out,
+                                struct pawl_err *err)
+{
+    struct led_call *it = NULL;
+    *out = false;
+    if (!c->flows || k->turn != KEY_OFFERED)
+        return PAWL_OK;
+    enum pawl_status st = led_call_get(c, k->head, &it, err);
+    return st == PAWL_OK && it && it->now.place == AT_READY ? led_flow(c, it, out, err) : st;
+}
 
 bool led_flow_waits(const struct ledger *c, const struct led_call *it)
 {
@@ -229,9 +240,9 @@ static enum pawl_status fenced_call(struct ledger *c, const struct op *op, struc
     return st == PAWL_OK ? led_held_call(c, q->seq, &out->it, err) : st;
 }
 
-/* Move it to the lane of flows; op->status says why not. */
+/* Move it to the lane of flows that need this version; op->status says why not. */
 static enum pawl_status lane_move(struct ledger *c, struct op *op, struct fenced *f,
-                                  struct pawl_err *err)
+                                  struct bytes version, struct pawl_err *err)
 {
     struct held *h = &f->l->held[f->i];
     const struct led_lane *from;
@@ -240,9 +251,9 @@ static enum pawl_status lane_move(struct ledger *c, struct op *op, struct fenced
     if (st != PAWL_OK)
         return st;
     struct led_lane_names to = from->names; /* their bytes stay when lanes move */
-    to.needs = needs_with_steps(&c->scratch, to.needs, to.n_needs);
-    to.n_needs++;
-    st = to.needs ? led_lane_for(c, &to, &lane, err) : err_no_memory(err, "a lane");
+    st = needs_begin(&c->scratch, version, &to.needs, &to.n_needs, err);
+    if (st == PAWL_OK)
+        st = led_lane_for(c, &to, &lane, err);
     if (st == PAWL_OK && !lane)
         op->status =
             err_set(&op->err, PAWL_FULL, "queue \"%.*s\", type \"%.*s\": %d lanes, limit %d",
@@ -265,8 +276,8 @@ static void step(struct ledger *c, struct fenced *f)
     f->l->dirty = true;
 }
 
-enum pawl_status feature_flow_begin(struct ledger *d, struct op *op, bool *out_cancel,
-                                    struct pawl_err *err)
+enum pawl_status feature_flow_begin(struct ledger *d, struct op *op, struct bytes version,
+                                    bool *out_cancel, struct pawl_err *err)
 {
     struct fenced f;
     bool flow = false, finished = false;
@@ -291,7 +302,7 @@ enum pawl_status feature_flow_begin(struct ledger *d, struct op *op, bool *out_c
                              "call \"%.*s\": the call before it in key \"%.*s\" has not ended",
                              BYTES_ARG(f.it->spec.id), BYTES_ARG(f.it->spec.key));
     if (op->status == PAWL_OK)
-        st = lane_move(d, op, &f, err);
+        st = lane_move(d, op, &f, version, err);
     if (st != PAWL_OK || op->status != PAWL_OK)
         return st;
     *out_cancel = f.it->now.cancel_requested;
@@ -304,16 +315,14 @@ enum pawl_status feature_flow_begin(struct ledger *d, struct op *op, bool *out_c
     return PAWL_OK;
 }
 
-enum pawl_status feature_claimed(struct ledger *d, const struct op *op, int64_t *out_us,
-                                 struct bytes *out_owner, struct pawl_err *err)
+enum pawl_status feature_claimed(struct ledger *d, const struct op *op, struct flow_claimed *out,
+                                 struct pawl_err *err)
 {
     struct fenced f;
     enum pawl_status st = fenced_call(d, op, &f, err);
-    if (st != PAWL_OK)
-        return st;
-    *out_us = f.l->claimed_us;
-    *out_owner = f.l->worker.data ? f.l->worker : f.l->node;
-    return PAWL_OK;
+    if (st == PAWL_OK)
+        *out = (struct flow_claimed){ f.l->claimed_us, f.l->owner, f.l->version };
+    return st;
 }
 
 enum pawl_status feature_flow_step(struct ledger *d, const struct op *op, struct pawl_err *err)
@@ -447,6 +456,7 @@ enum pawl_status feature_call_at(struct ledger *d, int64_t seq, struct feature_c
         st = led_call_get(d, seq, &it, err);
     if (st != PAWL_OK || !it)
         return st;
+    bool late = it->now.counts.redrives && it->spec.run_until_us <= d->now_us;
     *out = (struct feature_call){ .seq = seq,
                                   .id = it->spec.id,
                                   .key = it->spec.key,
@@ -454,7 +464,7 @@ enum pawl_status feature_call_at(struct ledger *d, int64_t seq, struct feature_c
                                   .held = it->now.place == AT_HELD,
                                   .gone = it->now.place == AT_GONE,
                                   .run_at_us = it->now.run_at_us,
-                                  .run_until_us = it->spec.run_until_us };
+                                  .run_until_us = late ? 0 : it->spec.run_until_us };
     if (!out->gone)
         st = led_lane(d, it->now.lane, &lane, err);
     if (st == PAWL_OK && lane) {
@@ -469,14 +479,22 @@ enum pawl_status feature_call_spec(struct ledger *d, int64_t seq, struct call_sp
                                    struct pawl_err *err)
 {
     struct led_call *it;
+    const struct led_lane *lane;
     enum pawl_status st = led_call_get(d, seq, &it, err);
     if (st == PAWL_OK && (!it || it->now.place == AT_GONE))
         return led_again(d, "a call", err);
     if (st == PAWL_OK)
         st = led_payloads_load(d, &it, 1, err);
     if (st == PAWL_OK)
-        *out = it->spec;
-    return st;
+        st = led_lane(d, it->now.lane, &lane, err);
+    if (st != PAWL_OK)
+        return st;
+    *out = it->spec;
+    out->queue = lane->names.queue;
+    out->type = lane->names.type;
+    out->n_needs = lane->names.n_needs;
+    out->needs = needs_given(&d->scratch, lane->names.needs, &out->n_needs);
+    return d->scratch.failed ? err_no_memory(err, "a call") : PAWL_OK;
 }
 
 enum pawl_status feature_call_named(struct ledger *d, struct bytes id, struct feature_call *out,

@@ -334,7 +334,7 @@ static enum pawl_status write_lease(struct writing *w, struct led_lease *l, stru
             v[n++] = l->held[i];
     led_places_list(c, v, n);
     if (st == PAWL_OK)
-        st = lease_pack(&c->scratch, v, n, &packed, err);
+        st = lease_pack(&c->scratch, v, n, l->version, &packed, err);
     if (st != PAWL_OK)
         return st;
     l->rewritten = l->rewritten || (l->stored && n != l->n);

@@ -14,7 +14,7 @@
 
 #include "base/hook.h"
 #include "base/limits.h"
-#include "store/ledger/cache.h"
+#include "store/ledger/flow.h"
 
 /* How often a group that conflicts with another transaction is tried before its caller gets BUSY.
  */

@@ -159,6 +159,7 @@ static bool lane_copy(struct led_lanes *l, const struct led_lane *from, struct l
     at = put(at, names->gate, &out->names.gate);
     for (size_t i = 0; i < names->n_needs; i++)
         at = put(at, names->needs[i], &needs[i]);
+    out->version = needs_version(needs, names->n_needs);
     return true;
 }
 
@@ -491,13 +492,27 @@ enum pawl_status led_lanes_shape(struct ledger *c, const struct bytes *has, size
     return PAWL_OK;
 }
 
+/* Has the worker of this shape what the lane needs? A version is needed for the lane's type. */
+static bool serves(const struct led_lanes *l, const struct led_lane *it)
+{
+    const struct led_lane_names *names = &it->names;
+    if (!it->version.data)
+        return needs_served(names->needs, names->n_needs, l->has, l->n_has);
+    for (size_t i = 0; i < names->n_needs; i++)
+        if (!needs_served(&names->needs[i], 1, l->has, l->n_has) &&
+            !(needs_version(&names->needs[i], 1).data &&
+              needs_version_served(it->version, names->type, l->has, l->n_has)))
+            return false;
+    return true;
+}
+
 bool led_lane_served(struct ledger *c, int lane)
 {
     struct led_lanes *l = &c->lanes;
     struct led_lane *it = lane_at(l, lane);
     CHECK(it && l->shape);
     if (it->names.n_needs && it->shape != l->shape) {
-        it->served = needs_served(it->names.needs, it->names.n_needs, l->has, l->n_has);
+        it->served = serves(l, it);
         it->shape = l->shape;
     }
     return !it->names.n_needs || it->served;

@@ -124,7 +124,8 @@ static enum pawl_status lease_row(struct ledger *c, const struct led_rows *r, in
                                             unchanged */
         return l->locked || l->rev == led_get_int(r, row, 6) ? PAWL_OK
                                                              : led_again(c, "a lease", err);
-    enum pawl_status st = lease_unpack(&c->scratch, led_get(r, row, 7), &held, &n, err);
+    struct bytes version;
+    enum pawl_status st = lease_unpack(&c->scratch, led_get(r, row, 7), &held, &n, &version, err);
     if (st != PAWL_OK)
         return st;
     led_places_read(c, held, n);
@@ -136,6 +137,7 @@ static enum pawl_status lease_row(struct ledger *c, const struct led_rows *r, in
     l->boot = arena_copy(&c->scratch, led_get(r, row, 2));
     l->worker = arena_copy(&c->scratch, led_get(r, row, 3));
     l->owner = l->worker.data ? l->worker : l->node;
+    l->version = arena_copy(&c->scratch, version);
     l->claimed_us = led_get_int(r, row, 4);
     l->until_us = led_get_int(r, row, 5);
     l->rev = led_get_int(r, row, 6);

@@ -36,12 +36,13 @@ struct led_lane {
     int number;
     struct led_lane_names names; /* owned: one block, at `block` */
     void *block;
-    bool flow;          /* its needs have NEED_STEPS: its calls are flows (flow.c) */
-    int64_t retired_us; /* 0: in use */
-    int64_t since_us;   /* world_mono, for gc: since when this handle knows that it has no call, or
-                           that it is retired; 0: it is neither */
-    bool back;          /* this transaction uses it again, and that is not written yet */
-    unsigned shape;     /* `served` is the answer for this shape (led_lanes.shape) */
+    struct bytes version; /* the same block: the version that its needs have; absent: none */
+    bool flow;            /* its needs have NEED_STEPS: its calls are flows (flow.c) */
+    int64_t retired_us;   /* 0: in use */
+    int64_t since_us; /* world_mono, for gc: since when this handle knows that it has no call, or
+                         that it is retired; 0: it is neither */
+    bool back;        /* this transaction uses it again, and that is not written yet */
+    unsigned shape;   /* `served` is the answer for this shape (led_lanes.shape) */
     bool served;
 };
 struct led_lanes {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "model/needs.h"
-#include "store/ledger/cache.h"
+#include "store/ledger/flow.h"
 
 /* Columns of call_read. */
 enum {
@@ -490,6 +490,34 @@ enum pawl_status led_calls_load(struct ledger *c, const int64_t *seqs, size_t n,
     return st == PAWL_OK && left ? gone_load(c, want, left, err) : st;
 }
 
+/* Is the call where it was read? */
+static bool stands(const struct led_rows *r, int row, const struct led_stand *was)
+{
+    struct led_stand is = { .place = AT_HELD, .run_at_us = was->run_at_us };
+    if (!led_null(r, row, READ_OUTCOME))
+        is.place = AT_ENDED;
+    else if (!led_null(r, row, READ_READY))
+        stand_ready(r, row, &is);
+    else if (!led_null(r, row, READ_LINE))
+        stand_line(r, row, READ_LINE, &is);
+    return is.place == was->place && is.run_at_us == was->run_at_us;
+}
+
+enum pawl_status led_calls_moved(struct ledger *c, const int64_t *seqs, size_t n, bool *out,
+                                 struct pawl_err *err)
+{
+    struct led_rows *r = NULL;
+    struct led_params p = { 0 };
+    *out = false;
+    led_ints(c, &p, seqs, n);
+    enum pawl_status st = led_query(c, SQL_CALL_READ, &p, &r, err);
+    for (int i = 0; st == PAWL_OK && i < r->n; i++) {
+        const struct led_call *it = led_call_find(c, led_get_int(r, i, 0));
+        *out = *out || (it && !stands(r, i, &it->was));
+    }
+    return st;
+}
+
 enum pawl_status led_call_get(struct ledger *c, int64_t seq, struct led_call **out,
                               struct pawl_err *err)
 {
@@ -696,6 +724,8 @@ static enum pawl_status show_place(struct ledger *c, struct led_call *it, struct
     bool runs = false; /* has the first call of the key begun? */
     if (st == PAWL_OK && k->held)
         st = led_head_begun(c, k, &runs, err);
+    else if (st == PAWL_OK)
+        st = led_flow_heads(c, k, &runs, err);
     out->position = k->held - runs + k->waiting + k->note_waiting + k->seen_waiting - newer;
     /* Elsewhere the line and the key may have been read at different times. */
     if (st == PAWL_OK && out->position < 1 && (c->reading || c->db->one_writer))
@@ -793,10 +823,8 @@ enum pawl_status led_show(struct ledger *c, struct arena *a, struct led_call *it
     out->spec.needs = lane->names.needs;
     out->spec.n_needs = lane->names.n_needs;
     out->flow = lane->flow;
-    if (lane->flow) {
-        out->spec.needs = needs_without_steps(a, lane->names.needs, lane->names.n_needs);
-        out->spec.n_needs--;
-    }
+    if (lane->flow)
+        out->spec.needs = needs_given(a, lane->names.needs, &out->spec.n_needs);
     if (!(with & WITH_INPUT))
         out->spec.input = (struct payload){ 0 };
     if (!(with & WITH_RESULT))

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/ledger/cache.h"
+#include "store/ledger/flow.h"
 
 /* Is it a held call of a run whose first call is held as well? It is then handed back, or ends
  * cancelled. */

@@ -5,7 +5,7 @@
  * row: so no lease can be made while they are being taken back.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/ledger/cache.h"
+#include "store/ledger/flow.h"
 
 /* ---- Reclaim --------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/limits.h"
-#include "store/ledger/cache.h"
+#include "store/ledger/flow.h"
 
 /* ---- States ---------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "store/ledger/cache.h"
+#include "store/ledger/flow.h"
 
 /* Load calls by number, with everything that is needed to show them. */
 static enum pawl_status foresee(struct ledger *c, const int64_t *seqs, size_t n, unsigned with,

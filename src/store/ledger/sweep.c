@@ -432,6 +432,8 @@ enum pawl_status led_gc(struct ledger *c, struct op *op, struct pawl_err *err)
     if (st == PAWL_OK)
         st = led_lanes_gc(c, err);
     if (st == PAWL_OK)
+        st = led_features_gc(c, g->max, &g->more, err);
+    if (st == PAWL_OK)
         st = marked_any(c, &g->more, err);
     return st == PAWL_OK ? ask(c, kinds, COUNT_OF(kinds), &g->more, NULL, err) : st;
 }

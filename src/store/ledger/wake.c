@@ -19,6 +19,26 @@ static bool is_later(const struct ledger *c, const struct led_call *it)
     return it && it->now.state == PAWL_PENDING && it->now.run_at_us > c->now_us;
 }
 
+/* Was it known before, as held by a lease or due, and is it as it was read? */
+static bool is_old(const struct ledger *c, const struct led_call *it)
+{
+    return it && !it->partial && it->was.place != AT_NONE && it->was.place < AT_ENDED &&
+           it->now.place == it->was.place && !is_later(c, it);
+}
+
+/* These calls were known before. The operation that wakes has since then locked what lets them
+ * wait: the transaction that had locked it may have let one wait. Then nothing would be written
+ * here, and nothing found changed, so it is asked for. */
+static enum pawl_status old_still(struct ledger *c, const int64_t *seqs, size_t n,
+                                  struct pawl_err *err)
+{
+    bool moved = false;
+    enum pawl_status st = PAWL_OK;
+    if (n && !c->db->one_writer)
+        st = led_calls_moved(c, seqs, n, &moved, err);
+    return st == PAWL_OK && moved ? led_again(c, "a call that waits now", err) : st;
+}
+
 /* Lock the keys of these calls, as far as no other transaction has locked them. */
 static enum pawl_status keys_try(struct ledger *c, const struct wake *q, struct pawl_err *err)
 {
@@ -64,7 +84,16 @@ static enum pawl_status wake_one(struct ledger *c, struct led_call *it, struct p
 enum pawl_status led_wake(struct ledger *c, struct op *op, struct pawl_err *err)
 {
     const struct wake *q = &op->wake;
+    int64_t *old = arena_alloc(&c->scratch, (q->n + 1) * sizeof *old);
+    size_t n_old = 0;
+    if (!old)
+        return err_no_memory(err, "a wake");
+    for (size_t i = 0; i < q->n; i++)
+        if (is_old(c, led_call_find(c, q->seqs[i])))
+            old[n_old++] = q->seqs[i];
     enum pawl_status st = led_calls_load(c, q->seqs, q->n, err);
+    if (st == PAWL_OK)
+        st = old_still(c, old, n_old, err);
     if (st == PAWL_OK)
         st = keys_try(c, q, err);
     for (size_t i = 0; i < q->n && st == PAWL_OK; i++) {

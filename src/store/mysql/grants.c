@@ -81,9 +81,9 @@ static const struct {
                   "  last_done_at, created_at, name, shown, wait_at" },
     { "step", "seq, no, name, nth, kind, status, form, attempts, undos, until_at, awaits, node,\n"
               "  started_at, completed_at" },
-    { "signal", "seq, no, name, form, at, used, used_at" },
+    { "signal", "seq, no, name, form, at, used, used_at, old_at" },
     { "published", "seq, name, form, at" },
-    { "child", "parent, child, id, awaited, ended" },
+    { "child", "parent, child, id, awaited, ended, no" },
     { "workflow_runs", "id, workflow_name, status, current_step, started_at, completed_at,\n"
                        "  compensation_status, trace_id, version" },
     { "workflow_steps", "id, workflow_run_id, step_name, no, kind, status, attempts, node,\n"

@@ -77,11 +77,11 @@ static bool in_name(char ch)
 static size_t own_table(const char *schema, const char *sql, const char **out)
 {
     static const char *const names[] = {
-        "attempt", "call",      "cancel",  "change",  "expiry", "find",     "gone",
-        "hint",    "id",        "inbox",   "key",     "lane",   "lease",    "line",
-        "meta",    "migration", "node",    "number",  "object", "outcome",  "queue",
-        "ready",   "tag",       "version", "reserve", "tick",   "schedule",
-        "limits",  "slot",      "bucket",
+        "archive", "attempt", "bucket",    "call",  "cancel",  "change",    "child",    "expiry",
+        "find",    "gone",    "guard",     "hint",  "id",      "inbox",     "key",      "lane",
+        "leader",  "lease",   "limits",    "line",  "meta",    "migration", "node",     "number",
+        "object",  "outcome", "published", "queue", "ready",   "reserve",   "schedule", "signal",
+        "slot",    "step",    "tag",       "tick",  "version", "workflow",
     };
     size_t len = strlen(schema);
     for (const char *at = sql; *at;) {

@@ -70,6 +70,7 @@ await lib.measure({
         http: 'it has no HTTP interface',
         hot: 'keys that run one call at a time (groups) are not in its free edition',
         keys: 'keys that run one call at a time (groups) are not in its free edition',
+        workflows: 'its jobs have no steps',
         other: 'measured for Pawl alone',
     },
     async end()

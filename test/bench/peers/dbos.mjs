@@ -1,5 +1,6 @@
 /*
- * dbos.mjs - DBOS Transact: workflows without steps, started directly where no queue is needed.
+ * dbos.mjs - DBOS Transact: workflows without steps but in the rows of workflows, started directly where no queue is
+ * needed.
  *
  * A program that embeds DBOS has its own HTTP server; here it is Node's, in a separate process, as in
  * production. This process is the callers.
@@ -22,6 +23,11 @@ const nothing = DBOS.registerWorkflow(async (id) => {
     arrivals.arrived(id);
     return lib.now();
 }, { name: 'nothing' });
+const flow = DBOS.registerWorkflow(async (steps) => {
+    for (let i = 0; i < steps; i++)
+        await DBOS.runStep(async () => i, { name: `step-${i}` });
+    return steps;
+}, { name: 'flow' });
 let launched = false, server;
 
 async function launch(listen)
@@ -102,9 +108,9 @@ async function keyRow(name, key)
 const peer = {
     name: 'dbos',
     config: `DBOS ${lib.version('@dbos-inc/dbos-sdk')}, Node ${process.versions.node}: pool of ${poolSize}, ` +
-        `useListenNotify, queues polled every ${pollMs} ms, workflows without steps; HTTP by Node's own server, ` +
-        'without a queue; keys are partitions with partitionConcurrency 1, results polled every 50 ms (one key: ' +
-        '200); batches and drain with a tenth of the calls',
+        `useListenNotify, queues polled every ${pollMs} ms, workflows without steps (rows of workflows: runStep, in ` +
+        "the process that calls); HTTP by Node's own server, without a queue; keys are partitions with " +
+        'partitionConcurrency 1, results polled every 50 ms (one key: 200); batches and drain with a tenth of the calls',
     work: {
         async enqueue()
         {
@@ -146,6 +152,11 @@ const peer = {
         async keys()
         {
             await keyRow('keys_10k', (i) => `key-${i % 10000}`);
+        },
+        async workflows()
+        {
+            await launch(['none']);
+            await lib.flowRows((steps) => flow(steps));
         },
     },
     why: { other: 'measured for Pawl alone' },

@@ -86,6 +86,7 @@ await lib.measure({
         http: 'it has no HTTP interface and keeps no results',
         hot: 'a job has no result that a caller could wait for',
         keys: 'a job has no result that a caller could wait for',
+        workflows: 'its jobs have no steps',
         other: 'measured for Pawl alone',
     },
     async end()

@@ -38,6 +38,7 @@ const groups = {
     held: ['held_before', 'held_after'],
     light: ['light_idle_p99', 'light_backlog_p99', 'light_unserved_p99'],
     cost: ['cpu_per_call', 'wal_per_call', 'statements_per_call'],
+    workflows: ['flow10', 'flow1'],
 };
 
 let system = 'unnamed';
@@ -242,6 +243,15 @@ export async function httpRows(port, call)
         row(`http_${many}`, rate, '1/s');
         row(`http_${many}_p50`, p50, 'us');
         client.close();
+    }
+}
+
+/* The rows of workflows: run(n) starts one of n steps that do nothing, and resolves when it has ended. */
+export async function flowRows(run)
+{
+    for (const steps of [10, 1]) {
+        const { rate } = await steady(clients, () => run(steps));
+        row(`flow${steps}`, rate * steps, '1/s');
     }
 }
 

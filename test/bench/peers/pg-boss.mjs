@@ -77,6 +77,7 @@ await lib.measure({
         http: 'it has no HTTP interface',
         hot: 'a caller cannot wait for a job\'s result',
         keys: 'a caller cannot wait for a job\'s result',
+        workflows: 'its jobs have no steps',
         other: 'measured for Pawl alone',
     },
     async end()

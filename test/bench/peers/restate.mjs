@@ -45,6 +45,11 @@ async function serve()
                 first ||= last;
                 count++;
             },
+            flow: async (ctx, steps) => {
+                for (let i = 0; i < steps; i++)
+                    await ctx.run(`step-${i}`, () => i);
+                return steps;
+            },
         },
     });
     const object = restate.object({
@@ -148,7 +153,7 @@ const peer = {
     config: `Restate server ${lib.version('@restatedev/restate-server')} as shipped (its log is synced) but with ` +
         `${partitions} partitions, restate-sdk ${lib.version('@restatedev/restate-sdk')} over HTTP/2 without its ` +
         `log, Node ${process.versions.node}: submissions are sent with a delay, so that they wait; drain with a tenth of ` +
-        'the calls',
+        'the calls; steps are ctx.run()',
     work: {
         async enqueue()
         {
@@ -194,6 +199,12 @@ const peer = {
         async keys()
         {
             await objectRow('keys_10k', (i) => `key-${i % 10000}`);
+        },
+        async workflows()
+        {
+            const client = new lib.Http(await start(), lib.clients);
+            await lib.flowRows((steps) => client.post('/Plain/flow', `${steps}`));
+            client.close();
         },
     },
     why: { other: 'measured for Pawl alone' },
