@@ -2,9 +2,9 @@
 --
 -- The driver (store/mysql/text.c) replaces in these texts: $1 by a value; rows(...) by a list of rows;
 -- json(...) by the rows as JSON, sorted by the first column, bytes in hex; each{...} by the statement once
--- for each row. Rows of a statement that begins with `uncounted` do not count as changed by this name. Rows
--- are found one by one, with JSON_TABLE and a join in the order written: a list (IN) may become a scan, which
--- would wait for locks of other rows.
+-- for each row. Rows of a statement that begins with `uncounted` do not count as changed by this name, those of one
+-- that begins with `twice` are counted twice each by the server. Rows are found one by one, with JSON_TABLE and a
+-- join in the order written: a list (IN) may become a scan, which would wait for locks of other rows.
 
 -- name: id_find
 -- in:   id text[], fresh bigint

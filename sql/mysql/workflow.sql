@@ -8,6 +8,20 @@ SELECT w.seq, w.rev, w.generation, w.version, w.next_no, w.steps, w.bytes, w.wai
 FROM JSON_TABLE(json($1), '$[*]' COLUMNS (seq BIGINT PATH '$')) v
 STRAIGHT_JOIN pawl_workflow w FORCE INDEX (PRIMARY) ON w.seq = v.seq FOR UPDATE;
 
+-- name: workflow_put
+-- why:  One statement for all rows, which costs a third of one each. It inserts nothing, because the rows exist and are
+--       locked; a row that did not would be counted once instead of twice, and the group would end as BROKEN.
+twice INSERT INTO pawl_workflow (seq, rev, generation, version, next_no, steps, bytes, waits, wait_signals, deadline,
+       next_signal, unread, flags, undoing_at, reason, error, compensation, undone, last_done_at, shown, pass, wait_at,
+       created_at, name)
+VALUES rows($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, 0, '')
+ON DUPLICATE KEY UPDATE rev = VALUES(rev), generation = VALUES(generation), version = VALUES(version),
+  next_no = VALUES(next_no), steps = VALUES(steps), bytes = VALUES(bytes), waits = VALUES(waits),
+  wait_signals = VALUES(wait_signals), deadline = VALUES(deadline), next_signal = VALUES(next_signal),
+  unread = VALUES(unread), flags = VALUES(flags), undoing_at = VALUES(undoing_at), reason = VALUES(reason),
+  error = VALUES(error), compensation = VALUES(compensation), undone = VALUES(undone),
+  last_done_at = VALUES(last_done_at), shown = VALUES(shown), pass = VALUES(pass), wait_at = VALUES(wait_at);
+
 -- name: step_find
 SELECT s.seq, s.no, s.name, s.nth, s.kind, s.status, s.form, s.result, s.error, s.attempts, s.undos, s.until_at,
        s.awaits, s.node, s.started_at, s.completed_at

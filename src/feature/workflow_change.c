@@ -116,14 +116,18 @@ enum pawl_status first_undone(struct ledger *d, const struct run *r, int64_t *ou
     return st;
 }
 
-/* The run goes forward again: it no longer undoes. */
-static void forward(struct run *r)
+/* The run goes forward again: it no longer undoes. Its run_timeout counts, unless it has passed. */
+static enum pawl_status forward(struct ledger *d, struct run *r, struct pawl_err *err)
 {
+    struct feature_call c;
+    enum pawl_status st = feature_call_at(d, r->seq, &c, err);
+    r->deadline_us = st == PAWL_OK && c.run_until_us > feature_now(d) ? c.run_until_us : 0;
     r->undoing_us = 0;
     r->reason = REASON_NONE;
     r->error = BYTES_NONE;
     r->compensation = UNDO_NONE;
     r->undone = 0;
+    return st;
 }
 
 enum pawl_status flow_retry(struct ledger *d, int64_t seq, struct op *op, struct pawl_err *err)
@@ -146,7 +150,8 @@ enum pawl_status flow_retry(struct ledger *d, int64_t seq, struct op *op, struct
         no = r->from_no ? r->from_no : no;
         if (st == PAWL_OK && no)
             st = forget_from(d, r, no, true, err);
-        forward(r);
+        if (st == PAWL_OK)
+            st = forward(d, r, err);
     } else
         r->compensation = UNDO_GOES_ON;
     r->flags &= ~(RUN_ENDED | RUN_DIVERGED);
@@ -210,20 +215,36 @@ static enum pawl_status children_final(struct ledger *d, const struct run *r, st
     return feature_run(d, SQL_CHILD_FINAL, &p, NULL, err);
 }
 
+/* It was cancelled, or its run_timeout passed, before it began or restarted: it does not restart,
+ * and a pass that is claimed later undoes. */
+static enum pawl_status undoes_instead(struct ledger *d, struct op *op, struct run *r,
+                                       struct pawl_err *err)
+{
+    const struct workflow_op *q = op->feature.ctx;
+    r->flags &= ~RUN_CUT;
+    r->let_go = true;
+    r->pass = q->steps.ends ? BYTES_NONE : workflow_pass(d, op);
+    op->feature.brings = true;
+    enum pawl_status st = run_put(d, r, err);
+    return st == PAWL_OK && !q->steps.ends ? feature_flow_suspend(d, op, feature_now(d), err) : st;
+}
+
 enum pawl_status workflow_restart(struct ledger *d, struct op *op, struct pawl_err *err)
 {
     struct workflow_op *q = op->feature.ctx;
     struct run *r;
     bool go;
     enum pawl_status st = run_get(d, op->feature.seq, &r, err);
+    if (st == PAWL_OK && r->undoing_us) {
+        op->status = err_set(&op->err, PAWL_STATE, "the run undoes, and does not restart");
+        return PAWL_OK;
+    }
     if (st == PAWL_OK)
         st = workflow_begin(d, op, r, &go, err);
     if (st != PAWL_OK || !go)
         return st;
-    if (r->undoing_us) {
-        op->status = err_set(&op->err, PAWL_STATE, "the run undoes, and does not restart");
-        return PAWL_OK;
-    }
+    if (r->undoing_us)
+        return undoes_instead(d, op, r, err);
     r->flags = ((r->flags & ~RUN_CUT) | RUN_HAS_INPUT) + RUN_RESTARTS;
     r->bytes = 0;
     r->waits = r->wait_us = 0;

@@ -42,7 +42,7 @@ enum run_shown {
     SHOWN_UNDONE,
 };
 /* FINAL: a fork took it over, and never undoes it. */
-enum step_undo { UNDO_CAN = 1, UNDO_WAS = 2, UNDO_FINAL = 4 };
+enum step_undo { UNDO_CAN = 1, UNDO_WAS = 2, UNDO_FINAL = 4, UNDO_BITS = 7 };
 
 /* A row of `step`. */
 struct step_row {
@@ -235,6 +235,11 @@ void workflow_say_ended(struct op *op, const struct feature_call *c, const char 
 MUST_USE enum pawl_status wait_step(struct ledger *d, struct run *r, struct step_row *s,
                                     const struct workflow_wait *w, bool *out_settled,
                                     struct pawl_err *err);
+/* The first child that a wait names and that is none of the run, nor of the n_made that the
+ * operation makes (those without an id are none); absent: there is none. */
+MUST_USE enum pawl_status wait_unknown(struct ledger *d, const struct run *r,
+                                       const struct workflow_wait *w, const struct call_spec *made,
+                                       size_t n_made, struct bytes *out, struct pawl_err *err);
 /* Children have ended: their parents count them, and go on if they wait for them. */
 MUST_USE enum pawl_status children_ended(struct ledger *d, const struct moved *v, size_t n,
                                          struct pawl_err *err);

@@ -284,7 +284,7 @@ static void step_check(const struct step_row *s)
     CHECK(step_kind_name((int64_t)s->kind) && step_status_name((int64_t)s->status));
     CHECK(step_ended(s->status) == (s->completed_us > 0));
     CHECK(s->awaits >= 0 && s->attempts >= 0 && s->until_us >= 0);
-    CHECK(s->result.form <= PAWL_BYTES && s->undos >= 0 && s->undos <= (UNDO_CAN | UNDO_WAS));
+    CHECK(s->result.form <= PAWL_BYTES && s->undos >= 0 && s->undos <= UNDO_BITS);
 }
 
 struct step_row step_read(const struct led_rows *rows, int i, int first)

@@ -230,6 +230,22 @@ static enum pawl_status plan_undo(struct plan *p, const struct workflow_step *s,
     return PAWL_OK;
 }
 
+/* A wait that is new: are the children that it names children of the run? *out false: the operation
+ * is refused. */
+static enum pawl_status plan_wait(struct plan *p, size_t i, bool *out, struct pawl_err *err)
+{
+    const struct workflow_step *s = &p->q->v[i];
+    char name[TEXT_QUOTE_LEN];
+    struct bytes unknown;
+    enum pawl_status st = wait_unknown(p->d, p->r, &s->wait, p->child, i, &unknown, err);
+    *out = true;
+    if (st == PAWL_OK && unknown.data)
+        *out = refuse(p, PAWL_INVALID, s,
+                      arena_printf(feature_arena(p->d), "\"%s\" is no child of this run",
+                                   text_quote(unknown, name)));
+    return st;
+}
+
 /* Plan one step. *out false: the operation is refused, or the code contradicts the journal. */
 static enum pawl_status plan_one(struct plan *p, size_t i, bool *out, struct pawl_err *err)
 {
@@ -258,7 +274,11 @@ static enum pawl_status plan_one(struct plan *p, size_t i, bool *out, struct paw
     row->nth = s->kind == STEP_UNDO ? nth : nth + 1;
     row->kind = s->kind;
     row->started_us = feature_now(p->d);
-    return s->says == SAYS_CHILD && !p->older ? plan_child(p, i, row, out, err) : PAWL_OK;
+    if (p->older)
+        return PAWL_OK;
+    return s->says == SAYS_CHILD  ? plan_child(p, i, row, out, err)
+           : s->says == SAYS_WAIT ? plan_wait(p, i, out, err)
+                                  : PAWL_OK;
 }
 
 /* The operation is refused: forget what was planned. */

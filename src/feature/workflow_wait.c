@@ -149,6 +149,35 @@ static enum pawl_status children_read(struct ledger *d, const struct run *r,
     return st;
 }
 
+/* Does the operation make a child with this id? */
+static bool makes(const struct call_spec *made, size_t n, struct bytes id)
+{
+    bool yes = false;
+    for (size_t i = 0; i < n && !yes; i++)
+        yes = made[i].id.data && bytes_eq(made[i].id, id);
+    return yes;
+}
+
+enum pawl_status wait_unknown(struct ledger *d, const struct run *r, const struct workflow_wait *w,
+                              const struct call_spec *made, size_t n_made, struct bytes *out,
+                              struct pawl_err *err)
+{
+    struct child *v;
+    size_t n = 0;
+    *out = BYTES_NONE;
+    enum pawl_status st = w->n_children ? children_read(d, r, w, &v, &n, err) : PAWL_OK;
+    if (n == w->n_children) /* nearly always */
+        return st;
+    for (size_t i = 0; i < w->n_children && st == PAWL_OK && !out->data; i++) {
+        bool known = makes(made, n_made, w->children[i]);
+        for (size_t k = 0; k < n && !known; k++)
+            known = bytes_eq(v[k].id, w->children[i]);
+        if (!known)
+            *out = w->children[i];
+    }
+    return st;
+}
+
 static enum pawl_status child_put(struct ledger *d, int64_t parent, const struct child *c,
                                   struct pawl_err *err)
 {

@@ -11,9 +11,9 @@
  * next step.
  *
  * A private server with default settings for each engine, or files of SQLite in the working
- * directory. --quick (or PAWL_BENCH_QUICK): 20,000 sleepers, fewer rounds. --trace: instead, which
- * statements "due" costs on PostgreSQL, from the server's log. Names of engines, and `beside` or
- * `due`: only these.
+ * directory. --quick (or PAWL_BENCH_QUICK): 20,000 sleepers, fewer rounds. --trace: instead, what
+ * "due" costs on PostgreSQL: processor time, and which statements, from the server's log. Names of
+ * engines, and `beside` or `due`: only these.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <pawl.h>
@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -34,7 +35,7 @@
 #include "db_server.h"
 #include "feature/all.h"
 #include "feature/workflow.h"
-#include "pg_log.h"
+#include "pg_cost.h"
 #include "store/store.h"
 
 #define TYPE_HTTP "echo"
@@ -56,8 +57,8 @@ struct sizes {
     size_t rounds, http_rounds, due_rounds, sleepers, calls;
     double seconds;
 };
-static const struct sizes full = { 31, 15, 5, 1000000, 10000, 1.0 };
-static const struct sizes quick = { 7, 3, 2, 20000, 4000, 0.5 };
+static const struct sizes full = { 31, 15, 3, 1000000, 10000, 1.0 };
+static const struct sizes quick = { 7, 3, 1, 20000, 4000, 0.5 };
 _Static_assert(31 <= BENCH_ROUNDS_MAX, "the table keeps all rounds");
 
 struct engine {
@@ -467,8 +468,10 @@ static enum pawl_status due_await(struct pawl *p, size_t *out_n, struct pawl_err
 }
 
 /* Each round has workers that have not seen the runs before. */
-static enum pawl_status due_round(struct base *d, struct due_rounds *r, struct pawl_err *err)
+static enum pawl_status due_round(struct base *d, int slots, struct due_rounds *r,
+                                  struct pawl_err *err)
 {
+    struct pawl_workers w = { PAWL_WORKERS_INIT, .slots = slots };
     AUTO(load_end) struct pawl *p = NULL;
     size_t n = 0;
     due.at_us = world_now(&world_real) + DUE_LEAD_US;
@@ -479,7 +482,7 @@ static enum pawl_status due_round(struct base *d, struct due_rounds *r, struct p
     if (st == PAWL_OK)
         st = pawl_on(pawl_program(p), TYPE_DUE, "run", due_run);
     if (st == PAWL_OK)
-        st = pawl_start(p, NULL, err);
+        st = pawl_start(p, &w, err);
     int64_t left_us = due.at_us - world_now(&world_real);
     if (st == PAWL_OK && left_us < SEC_US)
         st = err_set(err, PAWL_BUSY, "the runs were due before all of them slept");
@@ -495,55 +498,79 @@ static enum pawl_status due_round(struct base *d, struct due_rounds *r, struct p
     return PAWL_OK;
 }
 
-static enum pawl_status due_all(struct bench *b, struct pawl_err *err)
+static enum pawl_status due_with(struct bench *b, int slots, struct pawl_err *err)
 {
     struct due_rounds r = { 0 };
+    char name[80];
     base_name(&b->with, b->e, files[0]);
     enum pawl_status st = base_open(&b->with, err);
     base_close(&b->with);
     for (size_t i = 0; i < b->size->due_rounds && st == PAWL_OK; i++)
-        st = due_round(&b->with, &r, err);
+        st = due_round(&b->with, slots, &r, err);
     if (st != PAWL_OK)
         return st;
-    row(b, "10,000 due at once, the last has gone on", "s", &r.last, BENCH_FIGURE_MAX, GOAL_DUE_S);
+    snprintf(name, sizeof name, "%d due at once, %d slots, the last", DUE, slots);
+    row(b, name, "s", &r.last, BENCH_FIGURE_MAX, GOAL_DUE_S);
     row(b, "  p99", "ms", &r.p99, BENCH_NO_GOAL, 0);
     row(b, "  rate", "/s", &r.rate, BENCH_NO_GOAL, 0);
     return PAWL_OK;
 }
 
-/* Which statements it costs on PostgreSQL, from the server's log. */
-static int due_trace(void)
+/* With the slots of the default settings, and with more. */
+static enum pawl_status due_all(struct bench *b, struct pawl_err *err)
+{
+    enum pawl_status st = due_with(b, 16, err);
+    files_remove();
+    return st == PAWL_OK ? due_with(b, 64, err) : st;
+}
+
+static double own_cpu(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+/* What it costs on PostgreSQL: processor time, and which statements, from the server's log. With
+ * how the runs are made, in both. */
+static enum pawl_status due_trace(struct pawl_err *err)
 {
     struct base d = { .served.out = -1 };
     struct due_rounds r = { 0 };
-    struct pawl_err err = { 0 };
+    struct pg_cost from, to;
     struct pg_log log;
     struct pg_counts t;
     if (!db_there(&db_postgres))
-        return 1;
+        return err_set(err, PAWL_BUSY, "there is no PostgreSQL to start");
     db_start_own(&db_postgres);
-    pg_log_begin(&log, db_database(&db_postgres));
-    snprintf(d.url, sizeof d.url, "%s", log.url);
-    enum pawl_status st = base_open(&d, &err);
+    snprintf(d.url, sizeof d.url, "%s", db_database(&db_postgres));
+    enum pawl_status st = base_open(&d, err);
     base_close(&d);
     if (st == PAWL_OK)
-        st = due_round(&d, &r, &err);
-    if (st == PAWL_OK) {
-        pg_log_skip(&log);
-        st = due_round(&d, &r, &err);
-        pg_log_count(&log, &t);
-    }
-    if (st != PAWL_OK) {
-        fprintf(stderr, "bench sleepers: %s\n", err.text);
-        return 1;
-    }
-    printf("%d runs: made, due, gone on and ended, in %.2f s after they were due\n", DUE,
-           r.last.figure[1]);
+        st = due_round(&d, 16, &r, err);
+    if (st == PAWL_OK && !pg_cost_read(d.url, &from))
+        st = err_set(err, PAWL_BUSY, "the costs of the server cannot be read");
+    double own = own_cpu();
+    if (st == PAWL_OK)
+        st = due_round(&d, 16, &r, err);
+    own = own_cpu() - own;
+    if (st != PAWL_OK || !pg_cost_read(d.url, &to))
+        return st;
+    printf("%d runs made, due, gone on in %.2f s, and ended: a run needs %.1f us of the database, "
+           "%.1f us of the program, %.0f bytes of log\n",
+           DUE, r.last.figure[1], (to.cpu_s - from.cpu_s) / DUE * 1e6, own / DUE * 1e6,
+           (double)(to.wal - from.wal) / DUE);
+    pg_log_begin(&log, d.url);
+    snprintf(d.url, sizeof d.url, "%s", log.url);
+    pg_log_skip(&log);
+    st = due_round(&d, 16, &r, err);
+    pg_log_count(&log, &t);
     for (size_t i = 0; i < t.n; i++)
         if (t.v[i].n > 20)
             printf("    %-40.40s %6zu times %8.3f ms each\n", t.v[i].name, t.v[i].n,
                    t.v[i].ms / (double)t.v[i].n);
-    return 0;
+    return st;
 }
 
 /* ---- The program ----------------------------------------------------------------------------- */
@@ -603,8 +630,13 @@ int main(int argc, char **argv)
     int code = 0;
     for (int i = 1; i < argc; i++)
         is_quick = is_quick || strcmp(argv[i], "--quick") == 0;
-    if (argc > 1 && strcmp(argv[1], "--trace") == 0)
-        return due_trace();
+    if (argc > 1 && strcmp(argv[1], "--trace") == 0) {
+        struct pawl_err err = { 0 };
+        if (due_trace(&err) == PAWL_OK)
+            return 0;
+        fprintf(stderr, "bench sleepers: %s\n", err.text);
+        return 1;
+    }
     struct bench b = { .size = is_quick ? &quick : &full, .table = { .out = stdout } };
     char title[128];
     snprintf(title, sizeof title, "runs that sleep; beside: %zu of them, and none",

@@ -288,6 +288,21 @@ WORKFLOW_CASE(a_cancel_before_it_begins)
     STATE_IS(b, "y", PAWL_CANCELLED);
 }
 
+/* A restart is the first that it says, and it was cancelled before. */
+WORKFLOW_CASE(a_cancel_before_it_begins_with_a_restart)
+{
+    enum pawl_state state;
+    struct pass p = pass_of_new(b, "x");
+    OK(cancel_run(b, "x", true, &state), &b->op.err);
+    restart(&p, "2");
+    struct pass q = pass_named(b, "x");
+    TRUE(q.undoing);
+    FALSE(journal_read(b, q.seq).doubt);
+    EQ_INT(journal_read(b, q.seq).generation, 1);
+    end_pass(&q, END_RESULT);
+    STATE_IS(b, "x", PAWL_CANCELLED);
+}
+
 /* The last steps of a pass that undoes come with its end, and are not those of the journal. */
 WORKFLOW_CASE(a_run_that_diverges_while_it_undoes_goes_on_with_that)
 {

@@ -339,6 +339,33 @@ WORKFLOW_CASE(a_child_whose_id_is_taken_fails_its_step)
     end_pass(&p, END_RESULT);
 }
 
+/* A name that is no child's, perhaps mistyped, would let the run go on too early. */
+WORKFLOW_CASE(a_wait_for_what_is_no_child_is_refused)
+{
+    struct pass p = pass_of_new(b, "x");
+    const char *one = child_of(&p, 1, "a", NULL);
+    accept_one(b, "other");
+    EQ_STATUS(join(&p, 2, "all", "nosuch", false, 0), PAWL_INVALID, &b->op.err);
+    EQ_STR(b->op.err.text, "step 2 \"all\": \"nosuch\" is no child of this run");
+    EQ_STATUS(join(&p, 2, "all", arena_printf(&b->a, "%s other", one), true, 5), PAWL_INVALID,
+              &b->op.err);
+    EQ_STR(b->op.err.text, "step 2 \"all\": \"other\" is no child of this run");
+    EQ_STR(journal_of(b, p.seq), "1 a child completed \"x.a#1\"");
+    /* A child of the same operation is one, whether its id was free or not. */
+    accept_one(b, "x.d#1");
+    struct call_spec call = plan("unused");
+    const struct bytes ids[] = { BYTES("x.c#1"), BYTES("x.d#1"), bytes_of(one) };
+    const struct workflow_step v[] = { child_step(2, "c", &call), child_step(3, "d", &call),
+                                       join_step(4, "all", ids, 3) };
+    OK(pass_steps(&p, v, 3), &b->op.err);
+    TRUE(p.answer.steps.suspended);
+    child_ends(b, one);
+    child_ends(b, "x.c#1");
+    p = pass_named(b, "x");
+    OK(pass_steps(&p, &v[2], 1), &b->op.err);
+    EQ_TEXT(p.steps[0].result_out.bytes, "[\"x.c#1\",\"x.a#1\"]");
+}
+
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
 static enum pawl_status child_keyed(struct pass *p, int64_t no, const char *key)

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "store/feature.h"
+
 #define TIMEOUT_US (60 * SEC_US)
 
 /* Accept a call that may take a minute in all. */
@@ -210,6 +212,54 @@ WORKFLOW_CASE(a_retry_after_it_has_passed)
     struct pass q = pass_named(b, "y");
     OK(sleep_for(&q, 1, "nap", 600), &b->op.err);
     EQ_INT(q.answer.steps.run_at_us, now(b) + TIMEOUT_US);
+}
+
+/* A run that begins by a restart, and one that went on after its undoing, are bounded as others. */
+WORKFLOW_CASE(after_a_restart_and_after_a_retry)
+{
+    limited(b, "x");
+    struct pass p = pass_begin(b);
+    restart(&p, "2");
+    p = pass_begin(b);
+    OK(wait_signal(&p, 1, "go", 0), &b->op.err);
+    EQ_INT(p.answer.steps.run_at_us, now(b) + TIMEOUT_US);
+    limited(b, "y");
+    int64_t until_us = now(b) + TIMEOUT_US;
+    p = pass_named(b, "y");
+    step_undoable(&p, 1, "a", "1");
+    end_pass(&p, END_REFUSE);
+    p = pass_named(b, "y");
+    undo_ok(&p, 2, "a");
+    end_pass(&p, END_RESULT);
+    STATE_IS(b, "y", PAWL_FAILED);
+    advance(b, TIMEOUT_US / 2);
+    OK(by_id(b, OP_RETRY, "y"), &b->op.err);
+    p = pass_named(b, "y");
+    OK(wait_signal(&p, 1, "go", 0), &b->op.err);
+    EQ_INT(p.answer.steps.run_at_us, until_us);
+    OK(cancel_run(b, "y", false, NULL), &b->op.err);
+    advance(b, TIMEOUT_US / 2);
+    OK(by_id(b, OP_RETRY, "y"), &b->op.err);
+    p = pass_named(b, "y");
+    OK(wait_signal(&p, 1, "go", 0), &b->op.err);
+    EQ_INT(p.answer.steps.run_at_us, FLOW_NEVER_US);
+}
+
+/* A restart is as late as any step. */
+WORKFLOW_CASE(a_restart_that_comes_too_late)
+{
+    limited(b, "x");
+    struct pass p = pass_begin(b);
+    step_undoable(&p, 1, "a", "1");
+    advance(b, TIMEOUT_US);
+    restart(&p, "2");
+    EQ_STR(journal_of(b, p.seq), "1 a run completed 1");
+    undoes(b, "x", true, 2);
+    limited(b, "y");
+    p = pass_named(b, "y");
+    advance(b, TIMEOUT_US);
+    restart(&p, "2"); /* its first word */
+    undoes(b, "y", false, 0);
 }
 
 /* A fork has as long as a new run; it has begun, so that it does not expire. */

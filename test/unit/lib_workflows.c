@@ -78,33 +78,6 @@ TEST(a_cancel_undoes_the_steps)
     pawl_close(p);
 }
 
-static int two_and_a_wait(struct pawl_call *c)
-{
-    if (steps_do_undoable(c, "one") || steps_do_undoable(c, "two") ||
-        pawl_step_signal(c, "go", 600 * FIXTURE_SEC, NULL))
-        return 0;
-    return pawl_reply_int(c, 1);
-}
-
-TEST(a_fork_undoes_its_own_steps_alone)
-{
-    struct pawl *p = steps_open(param, two_and_a_wait);
-    struct pawl_err err;
-    enum pawl_state state;
-    char made[256];
-    fixture_start(p, 2);
-    steps_start(p, "x", "1");
-    UNTIL(steps_wait(p, "x", "signal"));
-    OK(pawl_workflow_fork(p, "x", "two", "y", made, &err), &err);
-    UNTIL(steps_wait(p, "y", "signal"));
-    OK(pawl_workflow_cancel(p, "y", 0, &state, &err), &err);
-    fixture_ends(p, "y", PAWL_CANCELLED);
-    EQ_STR(steps_log, "one two two untwo");
-    steps_signal(p, "x", "go", "1");
-    steps_complete(p, "x", "1");
-    pawl_close(p);
-}
-
 /* Works until it is told to stop. */
 static int works(struct pawl_call *c, void *arg)
 {

@@ -80,6 +80,18 @@ TEST(rows_come_one_by_one, .plain = true)
            "SELECT ((SELECT 1)UNION ALL (SELECT 2)UNION ALL (SELECT NULL)) t;");
 }
 
+TEST(a_word_says_what_the_server_counts, .plain = true)
+{
+    const char *at = "SELECT 1; uncounted SELECT 2; twice SELECT 3";
+    struct mydb_part part;
+    for (int i = 0; i < 3; i++) {
+        TRUE(mydb_part_next(&at, &part));
+        EQ_INT(part.counts, i == 0 ? 1 : i == 1 ? 0 : 2);
+        TRUE(bytes_eq(part.text, bytes_of(i == 0 ? "SELECT 1" : i == 1 ? "SELECT 2" : "SELECT 3")));
+    }
+    FALSE(mydb_part_next(&at, &part));
+}
+
 TEST(columns_without_values_are_left_out, .plain = true)
 {
     struct led_params p = { 0 };

@@ -466,39 +466,49 @@ TEST(a_look_that_takes_long_comes_less_often)
 
 #define FLOWS 40
 
-/* A lease of n new runs that store so many steps, the n steps of one number in one group. Returns
- * the statements of the last group. */
+/* One group in which each run of the lease says something of its step `no`. The result is the run's
+ * number. Returns its statements. */
+static int64_t steps_say(struct pg_fixture *r, const struct claim *q, int64_t no,
+                         enum step_says says)
+{
+    struct op ops[FLOWS], *v[FLOWS];
+    struct workflow_op w[FLOWS];
+    struct workflow_step s[FLOWS];
+    for (size_t i = 0; i < q->n; i++) {
+        const char *seq = arena_printf(&r->a, "%lld", (long long)q->calls[i].seq);
+        s[i] = (struct workflow_step){ .no = no,
+                                       .name = bytes_of(no % 2 ? "odd" : "even"),
+                                       .kind = STEP_RUN,
+                                       .says = says,
+                                       .attempts = (int)no,
+                                       .result = { PAWL_JSON, bytes_of(seq) } };
+        w[i] = (struct workflow_op){ .what = WORKFLOW_STEPS,
+                                     .steps = { .v = &s[i], .n = 1, .node = BYTES("n") } };
+        ops[i] = (struct op){ .kind = OP_FEATURE,
+                              .a = &r->a,
+                              .feature = { .of = &feature_workflow,
+                                           .ctx = &w[i],
+                                           .token = q->token,
+                                           .seq = q->calls[i].seq } };
+        v[i] = &ops[i];
+    }
+    int64_t before = proxy_statements();
+    EQ_STATUS(store_commit(r->s, v, q->n), PAWL_OK, NULL);
+    for (size_t i = 0; i < q->n; i++)
+        OK(ops[i].status, &ops[i].err);
+    return proxy_statements() - before;
+}
+
+/* A lease of n new runs that store so many steps. Returns the statements of the last group. */
 static int64_t steps_cost(struct pg_fixture *r, int n, int steps)
 {
-    int64_t before = 0;
+    int64_t last = 0;
     accept_many(r, n);
     struct claim q = pgf_claim(r, n);
     EQ_INT(q.n, n);
-    for (int no = 1; no <= steps; no++) {
-        struct op ops[FLOWS], *v[FLOWS];
-        struct workflow_op w[FLOWS];
-        struct workflow_step s[FLOWS];
-        for (int i = 0; i < n; i++) {
-            s[i] = (struct workflow_step){ .no = no,
-                                           .name = bytes_of(no % 2 ? "odd" : "even"),
-                                           .kind = STEP_RUN,
-                                           .says = SAYS_RESULT };
-            w[i] = (struct workflow_op){ .what = WORKFLOW_STEPS,
-                                         .steps = { .v = &s[i], .n = 1, .node = BYTES("n") } };
-            ops[i] = (struct op){ .kind = OP_FEATURE,
-                                  .a = &r->a,
-                                  .feature = { .of = &feature_workflow,
-                                               .ctx = &w[i],
-                                               .token = q.token,
-                                               .seq = q.calls[i].seq } };
-            v[i] = &ops[i];
-        }
-        before = proxy_statements();
-        EQ_STATUS(store_commit(r->s, v, (size_t)n), PAWL_OK, NULL);
-        for (int i = 0; i < n; i++)
-            OK(ops[i].status, &ops[i].err);
-    }
-    return proxy_statements() - before;
+    for (int no = 1; no <= steps; no++)
+        last = steps_say(r, &q, no, SAYS_RESULT);
+    return last;
 }
 
 /* Names of steps are looked up for all runs of a group together, and its rows are written together.
@@ -511,6 +521,39 @@ TEST(the_steps_of_a_group_cost_as_many_statements_as_one)
     int64_t two = steps_cost(&r, 2, 6);
     GT_INT(two, 0);
     EQ_INT(steps_cost(&r, FLOWS, 6), two);
+    pgf_close(&r);
+}
+
+/* Columns that are the same in all rows of an update are sent once: each row gets its own values
+ * all the same. From eight rows on, and for one. */
+TEST(an_update_of_many_rows_gives_each_its_own_values)
+{
+    static const int sizes[] = { 1, 7, 8, FLOWS };
+    struct pg_fixture r;
+    open_proxied(&r);
+    for (size_t k = 0; k < COUNT_OF(sizes); k++) {
+        accept_many(&r, sizes[k]);
+        struct claim q = pgf_claim(&r, sizes[k]);
+        EQ_INT(q.n, sizes[k]);
+        for (int64_t no = 1; no <= 3; no++) {
+            steps_say(&r, &q, no, SAYS_BEGUN);
+            steps_say(&r, &q, no, SAYS_RESULT);
+        }
+        EQ_INT(
+            sql_count(r.db,
+                      "SELECT count(*) FROM pawl.step WHERE seq BETWEEN %lld AND %lld AND "
+                      "status = 4 AND attempts = no AND convert_from(result, 'UTF8') = seq::text "
+                      "AND completed_at >= started_at",
+                      (long long)q.calls[0].seq, (long long)q.calls[q.n - 1].seq),
+            3 * sizes[k]);
+        EQ_INT(sql_count(r.db,
+                         "SELECT count(*) FROM pawl.workflow w WHERE seq BETWEEN %lld AND %lld AND "
+                         "next_no = 4 AND steps = 3 AND rev = 6 AND last_done_at = (SELECT "
+                         "completed_at FROM pawl.step s WHERE s.seq = w.seq AND s.no = 3) AND "
+                         "bytes = 3 * length(seq::text) AND error IS NULL AND wait_at IS NULL",
+                         (long long)q.calls[0].seq, (long long)q.calls[q.n - 1].seq),
+               sizes[k]);
+    }
     pgf_close(&r);
 }
 

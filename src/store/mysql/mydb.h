@@ -31,7 +31,7 @@ struct mydb_answer {
 /* The next n statements that were sent belong to one item of the batch. */
 struct mydb_mark {
     size_t item, n;
-    bool counted;
+    int counts; /* of a mydb_part */
 };
 
 /* What a connection knows of one of the server's counters (numbers.c). */
@@ -91,7 +91,8 @@ const char *mydb_own_names(const char *schema, struct arena *a, const char *text
 /* One statement of a text, up to its ';'. */
 struct mydb_part {
     struct bytes text;
-    bool counted;
+    int counts; /* what the server counts for each row that is changed as it should be: 1; 2: of an
+                   insert that updates the row, 1 would be a new one; 0: it is not looked at */
     bool each;  /* it is sent once for each row */
     size_t row; /* from this row of the columns */
     size_t end; /* up to this one, exclusive */

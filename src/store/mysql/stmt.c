@@ -88,15 +88,15 @@ static bool rows_read(struct arena *a, MYSQL_RES *res, struct mydb_answer *to)
 }
 
 /* One statement's answer, which has arrived. `to` NULL: it is not needed. */
-static enum pawl_status answer_read(struct mydb *c, struct mydb_answer *to, bool counted,
+static enum pawl_status answer_read(struct mydb *c, struct mydb_answer *to, int counts,
                                     struct led_doing doing, struct pawl_err *err)
 {
     if (mysql_field_count(c->db) == 0) {
         int64_t n = (int64_t)mysql_affected_rows(c->db);
         c->wrote = c->wrote || n > 0;
-        if (to && counted) {
+        if (to && counts) {
             to->counted = true;
-            to->changed += n;
+            to->changed += n % counts ? -1 : n / counts;
         }
         return PAWL_OK;
     }
@@ -150,7 +150,7 @@ static enum pawl_status answers_read(struct sending *s, struct pawl_err *err)
             if (!first && mysql_next_result(c->db) != 0)
                 return mydb_failed(c, doing, err);
             first = false;
-            enum pawl_status st = answer_read(c, &s->answers[m->item], m->counted, doing, err);
+            enum pawl_status st = answer_read(c, &s->answers[m->item], m->counts, doing, err);
             if (st != PAWL_OK)
                 return st;
         }
@@ -212,7 +212,7 @@ static enum pawl_status put_part(struct sending *s, size_t item, struct mydb_par
     for (part->row = 0; part->row < rows && st == PAWL_OK; part->row = part->end) {
         part->end = part->row + mydb_rows_within(p, part->row, c->send_max);
         size_t n = mydb_expand(&c->out, part, p);
-        if (n && !mark(c, (struct mydb_mark){ item, n, part->counted }))
+        if (n && !mark(c, (struct mydb_mark){ item, n, part->counts }))
             return err_no_memory(err, "what a group writes");
         if (c->out.len >= c->send_max)
             st = send_now(s, err);

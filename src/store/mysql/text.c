@@ -11,6 +11,9 @@
  *     each{...}             the statement, once for each row
  *     each UNION ALL {...}  a part of a statement for each row, with UNION ALL between
  *
+ * and at the beginning of a statement `uncounted` and `twice`, which say what the server counts for
+ * a row (mydb_part.counts).
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <ctype.h>
@@ -369,7 +372,10 @@ const char *mydb_own_names(const char *schema, struct arena *a, const char *text
 
 bool mydb_part_next(const char **at, struct mydb_part *out)
 {
-    static const char uncounted[] = "uncounted ";
+    static const struct {
+        const char *word;
+        int counts;
+    } words[] = { { "uncounted ", 0 }, { "twice ", 2 } };
     const char *from = *at + strspn(*at, " \n\t;"), *end = from + strlen(from), *to = from;
     while (to < end && *to != ';') {
         if (*to == '\'' || *to == '`')
@@ -380,12 +386,13 @@ bool mydb_part_next(const char **at, struct mydb_part *out)
             to++;
     }
     *at = to;
-    *out = (struct mydb_part){ .text = { from, (size_t)(to - from) }, .counted = true };
-    if (starts(from, to, uncounted)) {
-        out->counted = false;
-        out->text.data += sizeof uncounted - 1;
-        out->text.len -= sizeof uncounted - 1;
-    }
+    *out = (struct mydb_part){ .text = { from, (size_t)(to - from) }, .counts = 1 };
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (starts(from, to, words[i].word)) {
+            out->counts = words[i].counts;
+            out->text.data += strlen(words[i].word);
+            out->text.len -= strlen(words[i].word);
+        }
     if (starts(out->text.data, to, "each{")) {
         const char *close = closing(out->text.data + 4, to);
         out->each = true;
