@@ -33,10 +33,27 @@ each{UPDATE pawl_lane SET retired_at = 0 WHERE lane = $1};
 -- in:   lane int[]
 each{DELETE FROM pawl_lane WHERE lane = $1 AND retired_at <> 0};
 
+-- name: limit_lock
+-- in:   schema text
+-- why:  A change of limits waits for the claims that run, and they for it.
+SELECT value FROM pawl_meta WHERE name = 'limits' FOR UPDATE;
+
 -- name: queue_list
 -- out:  queue text, paused int
 -- why:  A queue that is not paused needs no row; earlier versions left a row with 0.
 SELECT queue, paused FROM pawl_queue WHERE paused <> 0 ORDER BY queue;
+
+-- name: queue_look
+-- out:  queue text, paused int, limits int: the paused queues, then the revision of limits without a name
+SELECT queue, paused, 0 FROM pawl_queue WHERE paused <> 0
+UNION ALL SELECT '', 0, value FROM pawl_meta WHERE name = 'limits';
+
+-- name: queue_claim
+-- in:   schema text
+-- out:  as queue_look
+-- why:  No limit changes until this transaction has ended: what it claims obeys the revision that it reads.
+SELECT queue, paused, 0 FROM pawl_queue WHERE paused <> 0
+UNION ALL (SELECT '', 0, value FROM pawl_meta WHERE name = 'limits' LOCK IN SHARE MODE);
 
 -- name: queue_pause
 -- in:   queue text, paused int

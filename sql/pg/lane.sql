@@ -36,10 +36,27 @@ UPDATE pawl.lane SET retired_at = 0 WHERE lane = ANY ($1::bigint[]);
 -- in:   lane int[]
 DELETE FROM pawl.lane WHERE lane = ANY ($1::bigint[]) AND retired_at <> 0;
 
+-- name: limit_lock
+-- in:   schema text
+-- why:  A change of limits waits for the claims that run, and they for it.
+SELECT pg_advisory_xact_lock(1885435758, hashtext($1::text));
+
 -- name: queue_list
 -- out:  queue text, paused int
 -- why:  A queue that is not paused needs no row; earlier versions left a row with 0.
 SELECT queue, paused FROM pawl.queue WHERE paused <> 0 ORDER BY queue;
+
+-- name: queue_look
+-- out:  queue text, paused int, limits int: the paused queues, then the revision of limits without a name
+SELECT queue, paused, 0 FROM pawl.queue WHERE paused <> 0
+UNION ALL SELECT '', 0, value FROM pawl.meta WHERE name = 'limits';
+
+-- name: queue_claim
+-- in:   schema text
+-- out:  as queue_look
+-- why:  No limit changes until this transaction has ended: what it claims obeys the revision that it reads.
+SELECT queue, paused, 0 FROM pawl.queue WHERE paused <> 0
+UNION ALL SELECT '', 0, pawl.limits_share($1::text);
 
 -- name: queue_pause
 -- in:   queue text, paused int

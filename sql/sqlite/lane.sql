@@ -34,6 +34,16 @@ DELETE FROM pawl_lane WHERE lane = ?1 AND retired_at <> 0;
 -- why:  A queue that is not paused needs no row; earlier versions left a row with 0.
 SELECT queue, paused FROM pawl_queue WHERE paused <> 0 ORDER BY queue;
 
+-- name: queue_look
+-- out:  queue text, paused int, limits int: the paused queues, then the revision of limits without a name
+SELECT queue, paused, 0 FROM pawl_queue WHERE paused <> 0
+UNION ALL SELECT '', 0, value FROM pawl_meta WHERE name = 'limits';
+
+-- name: queue_claim
+-- out:  as queue_look
+SELECT queue, paused, 0 FROM pawl_queue WHERE paused <> 0
+UNION ALL SELECT '', 0, value FROM pawl_meta WHERE name = 'limits';
+
 -- name: queue_pause
 -- in:   queue text, paused int
 INSERT INTO pawl_queue (queue, paused) VALUES (?1, ?2)

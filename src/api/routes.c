@@ -12,6 +12,7 @@
 #include "api/list.h"
 #include "api/route.h"
 #include "base/limits.h"
+#include "model/limit.h"
 #include "model/schedule.h"
 #include "model/spec_json.h"
 #include "model/workflow.h"
@@ -84,6 +85,10 @@ static const struct param session_params[] = {
 static const struct param keys_params[] = {
     BOOL_PARAM("blocked", "only keys that an ended call blocks"),
     LIMIT_PARAM("keys in one page"),
+    CURSOR_PARAM,
+};
+static const struct param limits_params[] = {
+    LIMIT_PARAM("limits in one page"),
     CURSOR_PARAM,
 };
 static const struct param schedules_params[] = {
@@ -422,6 +427,30 @@ const struct route routes[] = {
       .about = "Harmless when it is not paused.",
       .example = "/v1/queues/mail/resume",
       ANSWERS(ANSWER(200, "QueuePaused", "not paused")) },
+
+    { HTTP_GET, "/v1/limits", route_limits, MAY_MONITOR, PARAMS(limits_params),
+      .op = "listLimits", .tag = "queues", .summary = "Limits, by name",
+      .example = "/v1/limits?limit=20", ANSWERS(ANSWER(200, "Limits", "one page")) },
+    { HTTP_GET, "/v1/limits/{name}", route_limit_get, MAY_MONITOR, .op = "getLimit",
+      .tag = "queues", .summary = "One limit, and how many calls it has running",
+      .example = "/v1/limits/mailer",
+      ANSWERS(ANSWER(200, "Limit", "the limit")) },
+    { HTTP_PUT, "/v1/limits/{name}", route_limit_put, 0, .audited = true, .body = &limit_shape,
+      .op = "putLimit", .tag = "queues", .summary = "Limit how many calls run or begin",
+      .about = "`max` is how many calls may run at once, `rate` how many may begin in the time "
+               "`per`; they hold over all nodes, for calls of this queue, of this type, whose key "
+               "begins with `key_prefix`. When several limits hold for a call, all must allow it. "
+               "A limit binds what begins after the answer, also calls that wait already; calls "
+               "that run already count, and are let end. A call that waits shows `waiting_for` "
+               "`limit`. When nothing would change, nothing is written.",
+      .example = "/v1/limits/mailer",
+      ANSWERS(ANSWER(200, "Limit", "the limit as it is now"),
+              ANSWER(201, "Limit", "there was none of this name")) },
+    { HTTP_DELETE, "/v1/limits/{name}", route_limit_delete, 0, .audited = true,
+      .op = "deleteLimit", .tag = "queues", .summary = "Delete a limit",
+      .about = "Calls that wait for it may begin at once.",
+      .example = "/v1/limits/mailer",
+      ANSWERS(ANSWER(200, "LimitDeleted", "deleted")) },
 
     { HTTP_GET, "/v1/schedules", route_schedules, MAY_MONITOR, PARAMS(schedules_params),
       .op = "listSchedules", .tag = "schedules", .summary = "Schedules, by name",

@@ -87,6 +87,17 @@ void route_workflow_retry(struct ask *q);
 /* POST /v1/workflows/{id}/fork. */
 void route_workflow_fork(struct ask *q);
 
+/* ---- limits.c -------------------------------------------------------------------------------- */
+
+/* GET /v1/limits. */
+void route_limits(struct ask *q);
+/* GET /v1/limits/{name}. */
+void route_limit_get(struct ask *q);
+/* PUT /v1/limits/{name}. */
+void route_limit_put(struct ask *q);
+/* DELETE /v1/limits/{name}. */
+void route_limit_delete(struct ask *q);
+
 /* ---- schedules.c, schedule_preview.c --------------------------------------------------------- */
 
 /* GET /v1/schedules. */

@@ -148,6 +148,13 @@ const struct schema_text schemas[] = {
     { .name = "SchedulePlan", .members = "name:s change:@ScheduleChange" },
     { .name = "PutSchedule", .any = "Schedule|SchedulePlan" },
     { .name = "ScheduleDeleted", .members = "name:s deleted:b" },
+    { .name = "Limit",
+      .members = "name:s queue:s? type:s? key_prefix:s? max:i? rate:i? per:n? burst:i? running:i "
+                 "created_at:t updated_at:t",
+      .about = "a limit; null among `queue`, `type` and `key_prefix` is any. `running` counts the "
+               "calls that have a place of `max`" },
+    { .name = "Limits", .members = "limits:[@Limit next:s?" },
+    { .name = "LimitDeleted", .members = "name:s deleted:b" },
     { .name = "Run",
       .members = "cron_name:s scheduled_time:t timezone:s? status:@RunStatus? reason:s? count:i "
                  "call:s? node_id:s? started_at:t? completed_at:t? error:s? late_seconds:n" },

@@ -194,5 +194,15 @@
 #define WORKFLOW_DEPTH_MAX 100
 /* Steps that one operation of a worker may store. */
 #define STEPS_AT_ONCE_MAX 1000
+/* Limits: every node has all of them in memory, and compares each with each lane. */
+#define LIMITS_MAX 1000
+/* Limits for prefixes of which each begins with the one before: they stand in the name of a lane.
+ */
+#define LIMIT_PREFIXES_MAX 8
+/* How many calls of a limit run at once: each is a row. */
+#define LIMIT_MAX 10000
+/* Calls that begin in the time of a limit; and that time, a day. */
+#define LIMIT_RATE_MAX 1000000
+#define LIMIT_PER_MAX_US (INT64_C(24) * 3600 * 1000000)
 
 #endif

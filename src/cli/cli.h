@@ -57,9 +57,9 @@ struct command {
 extern const struct command *const commands[];
 extern const struct command cmd_archive, cmd_attempts, cmd_backup, cmd_batch, cmd_bench, cmd_call,
     cmd_cancel, cmd_completion, cmd_cron, cmd_doctor, cmd_drain, cmd_events, cmd_gc, cmd_get,
-    cmd_help, cmd_keys, cmd_leaders, cmd_list, cmd_man, cmd_migrate, cmd_nodes, cmd_object,
-    cmd_pause, cmd_queues, cmd_requeue_stuck, cmd_resume, cmd_retry, cmd_serve, cmd_submit,
-    cmd_token, cmd_unblock, cmd_undrain, cmd_workflow, cmd_version, cmd_work;
+    cmd_help, cmd_keys, cmd_leaders, cmd_limits, cmd_list, cmd_man, cmd_migrate, cmd_nodes,
+    cmd_object, cmd_pause, cmd_queues, cmd_requeue_stuck, cmd_resume, cmd_retry, cmd_serve,
+    cmd_submit, cmd_token, cmd_unblock, cmd_undrain, cmd_workflow, cmd_version, cmd_work;
 /* The options that every command has. */
 extern const struct option_row options_common[];
 /* The options that every command of this reach has; a table without rows when there are none. */

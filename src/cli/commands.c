@@ -8,12 +8,13 @@
 #include "cli/cli.h"
 
 const struct command *const commands[] = {
-    &cmd_serve,    &cmd_call,    &cmd_submit,        &cmd_batch,      &cmd_get,     &cmd_list,
-    &cmd_attempts, &cmd_cancel,  &cmd_retry,         &cmd_work,       &cmd_queues,  &cmd_pause,
-    &cmd_resume,   &cmd_cron,    &cmd_workflow,      &cmd_keys,       &cmd_unblock, &cmd_object,
-    &cmd_nodes,    &cmd_leaders, &cmd_drain,         &cmd_undrain,    &cmd_migrate, &cmd_doctor,
-    &cmd_gc,       &cmd_archive, &cmd_requeue_stuck, &cmd_backup,     &cmd_bench,   &cmd_events,
-    &cmd_token,    &cmd_version, &cmd_help,          &cmd_completion, &cmd_man,     NULL,
+    &cmd_serve,    &cmd_call,   &cmd_submit,  &cmd_batch,         &cmd_get,        &cmd_list,
+    &cmd_attempts, &cmd_cancel, &cmd_retry,   &cmd_work,          &cmd_queues,     &cmd_pause,
+    &cmd_resume,   &cmd_limits, &cmd_cron,    &cmd_workflow,      &cmd_keys,       &cmd_unblock,
+    &cmd_object,   &cmd_nodes,  &cmd_leaders, &cmd_drain,         &cmd_undrain,    &cmd_migrate,
+    &cmd_doctor,   &cmd_gc,     &cmd_archive, &cmd_requeue_stuck, &cmd_backup,     &cmd_bench,
+    &cmd_events,   &cmd_token,  &cmd_version, &cmd_help,          &cmd_completion, &cmd_man,
+    NULL,
 };
 
 const struct option_row options_common[] = {

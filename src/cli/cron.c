@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "cli/subcommand.h"
 
 char *cron_path(struct remote *r, const char *name, const char *rest)
 {
@@ -154,29 +155,21 @@ static int apply_run(struct remote *r, int argc, char **argv)
     return cron_apply_run(r, argv[0]);
 }
 
-#define NAMES_MAX 1000
-
-static const struct subcommand {
-    const char *name;
-    int (*run)(struct remote *r, int argc, char **argv);
-    const char *argument; /* the first one, which it needs; NULL: it takes none */
-    int args_max;
-    const char *options; /* its own, each with a space before and behind */
-} subcommands[] = {
+static const struct subcommand subcommands[] = {
     { "list", list_run, NULL, 0, " limit " },
     { "get", get_run, "NAME", 1, " " },
     { "put", put_run, "NAME", 2,
       " cron every at zone type method queue key input needs tag timeout catch-up catch-up-for "
       "overlap jitter starts-at ends-at new if-version " },
-    { "pause", pause_run, "NAME", NAMES_MAX, " " },
-    { "resume", resume_run, "NAME", NAMES_MAX, " " },
+    { "pause", pause_run, "NAME", SUBCOMMAND_NAMES_MAX, " " },
+    { "resume", resume_run, "NAME", SUBCOMMAND_NAMES_MAX, " " },
     { "run", run_run, "NAME", 1, " id " },
-    { "rm", rm_run, "NAME", NAMES_MAX, " " },
+    { "rm", rm_run, "NAME", SUBCOMMAND_NAMES_MAX, " " },
     { "runs", runs_run, "NAME", 1, " limit " },
     { "next", next_run, "EXPRESSION or NAME", 1, " zone from count " },
     { "apply", apply_run, "FILE", 1, " prune dry-run yes " },
+    { 0 },
 };
-#define SUBCOMMANDS "list, get, put, pause, resume, run, rm, runs, next or apply"
 
 static const struct option_row options[] = {
     { "cron", "EXPR", NULL, "put: \"minute hour day month weekday\", or @daily and so on" },
@@ -209,47 +202,9 @@ static const struct option_row options[] = {
     { 0 },
 };
 
-static const struct subcommand *subcommand_find(const char *name)
-{
-    for (size_t i = 0; i < COUNT_OF(subcommands); i++)
-        if (strcmp(subcommands[i].name, name) == 0)
-            return &subcommands[i];
-    return NULL;
-}
-
-/* An option of another subcommand that was given; NULL: there is none. */
-static const char *option_of_others(const struct cli *cli, const struct subcommand *sub)
-{
-    char word[40];
-    for (const struct option_row *row = options; row->name; row++) {
-        snprintf(word, sizeof word, " %s ", row->name);
-        if (cli_flag(cli, row->name) && !strstr(sub->options, word))
-            return row->name;
-    }
-    return NULL;
-}
-
 static int run(struct cli *cli, int argc, char **argv)
 {
-    const struct subcommand *sub = argc ? subcommand_find(argv[0]) : NULL;
-    struct remote r;
-    if (!sub)
-        return cli_unknown(cli, "subcommand", argc ? argv[0] : "", SUBCOMMANDS);
-    argc--;
-    argv++;
-    if (sub->argument && !argc)
-        return cli_failf(cli, PAWL_INVALID, "%s is missing; usage: pawl cron %s %s", sub->argument,
-                         sub->name, sub->argument);
-    if (argc > sub->args_max)
-        return cli_failf(cli, PAWL_INVALID, "unexpected argument \"%.100s\" of pawl cron %s",
-                         argv[sub->args_max], sub->name);
-    const char *wrong = option_of_others(cli, sub);
-    if (wrong)
-        return cli_failf(cli, PAWL_INVALID, "option --%s cannot be used with pawl cron %s", wrong,
-                         sub->name);
-    int code = remote_open(&r, cli) == PAWL_OK ? sub->run(&r, argc, argv) : remote_fail(&r);
-    remote_close(&r);
-    return code;
+    return subcommand_run(cli, subcommands, NULL, argc, argv);
 }
 
 const struct command cmd_cron = {
@@ -278,7 +233,7 @@ const struct command cmd_cron = {
                "> schedules.json && pawl cron apply schedules.json --dry-run --prune\n"
                "pawl cron rm nightly beat",
     .options = options,
-    .args_max = 1 + NAMES_MAX,
+    .args_max = 1 + SUBCOMMAND_NAMES_MAX,
     .reach = REACH_SERVER,
     .run = run,
 };

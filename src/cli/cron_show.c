@@ -8,8 +8,7 @@
 
 #include "base/err.h"
 #include "cli/cron.h"
-
-#define PAGE_MAX 1000
+#include "cli/subcommand.h"
 
 /* Full seconds are enough for people. */
 static void cell_time(struct cli_table *s, const char *text)
@@ -18,95 +17,6 @@ static void cell_time(struct cli_table *s, const char *text)
         cli_table_text(s, "%.19sZ", text);
     else
         cli_table_text(s, "-");
-}
-
-/* ---- Pages ----------------------------------------------------------------------------------- */
-
-/* A list that is read page by page. */
-struct pages {
-    const char *path, *member, *has; /* of the answer: its list, and what each in it has */
-    const char *const *columns;
-    void (*row)(struct remote *r, struct cli_table *s, const struct json *one);
-};
-
-static const char *page_path(struct remote *r, const struct pages *p, int64_t limit,
-                             const char *cursor)
-{
-    struct buf b;
-    char number[24];
-    buf_init(&b, 16 << 10);
-    buf_add_text(&b, p->path);
-    snprintf(number, sizeof number, "%" PRId64, MIN(limit, PAGE_MAX));
-    query_add(&b, "limit", number);
-    query_add(&b, "cursor", cursor);
-    const char *path = buf_ok(&b) ? arena_text(&r->arena, buf_bytes(&b)) : NULL;
-    buf_release(&b);
-    return path;
-}
-
-/* With --json the rows of all pages go into one array, and `next` is that of the last page. */
-static enum pawl_status pages_read(struct remote *r, const struct pages *p, struct cli_table *s,
-                                   struct buf *json, bool *more)
-{
-    const char *cursor = NULL;
-    int64_t n = 0, limit = 0;
-    enum pawl_status st = cli_int(r->cli, "limit", 1, 1000000, &limit, &r->err);
-    if (st != PAWL_OK)
-        return st;
-    do {
-        struct json *page = NULL;
-        st = remote_ask(r,
-                        &(struct client_ask){ .path = page_path(r, p, limit - n, cursor),
-                                              .list = p->member,
-                                              .has = p->has },
-                        &page);
-        if (st != PAWL_OK)
-            return st;
-        const struct json *list = json_member(page, p->member);
-        for (const struct json *v = list->first; v && n < limit; v = v->next, n++) {
-            p->row(r, s, v);
-            json_add_comma(json);
-            buf_add_bytes(json, v->raw);
-        }
-        cursor = shown(&r->arena, page, "next");
-        cli_progress(r->cli, "%s: %" PRId64, p->member, n);
-    } while (cursor && n < limit);
-    cli_progress_end(r->cli);
-    buf_add_char(json, ']');
-    json_add_name(json, "next");
-    if (cursor)
-        json_add_string(json, bytes_of(cursor));
-    else
-        buf_add_text(json, "null");
-    buf_add_char(json, '}');
-    *more = cursor != NULL;
-    return PAWL_OK;
-}
-
-static int pages_print(struct remote *r, const struct pages *p)
-{
-    struct cli_table s;
-    struct buf json;
-    bool more = false;
-    int code;
-    cli_table_init(&s, p->columns);
-    buf_init(&json, (size_t)512 << 20);
-    buf_addf(&json, "{\"%s\":[", p->member);
-    enum pawl_status st = pages_read(r, p, &s, &json, &more);
-    if (st != PAWL_OK) {
-        code = remote_fail(r);
-    } else if (r->cli->json) {
-        code = cli_table_send(r->cli, &json);
-    } else {
-        cli_table_print(r->cli, &s);
-        if (more && !cli_flag(r->cli, "limit"))
-            fprintf(r->cli->err, "pawl cron: there are more %s; --limit N prints more\n",
-                    p->member);
-        code = cli_done(r->cli);
-    }
-    buf_release(&json);
-    cli_table_release(&s);
-    return code;
 }
 
 /* ---- list ------------------------------------------------------------------------------------ */
@@ -159,8 +69,8 @@ int cron_list_run(struct remote *r)
 {
     static const char *const columns[] = { "name",        "rule", "next_at", "last",
                                            "last_status", "note", NULL };
-    return pages_print(
-        r, &(struct pages){ "/v1/schedules", "schedules", SCHEDULE_HAS, columns, list_row });
+    return remote_list(
+        r, &(struct listing){ "/v1/schedules", "schedules", SCHEDULE_HAS, columns, list_row });
 }
 
 /* ---- get ------------------------------------------------------------------------------------- */
@@ -208,8 +118,8 @@ int cron_runs_run(struct remote *r, const char *name)
     const char *path = cron_path(r, name, "/runs");
     if (!path)
         return remote_fail(r);
-    return pages_print(r,
-                       &(struct pages){ path, "runs", "scheduled_time status", columns, runs_row });
+    return remote_list(
+        r, &(struct listing){ path, "runs", "scheduled_time status", columns, runs_row });
 }
 
 /* ---- next ------------------------------------------------------------------------------------ */

@@ -7,9 +7,11 @@
 #include "feature/all.h"
 
 #include "feature/cron.h"
+#include "feature/limit.h"
 #include "feature/workflow.h"
 
-static const struct feature *const all[] = { &feature_cron, &feature_workflow, NULL };
+static const struct feature *const all[] = { &feature_cron, &feature_limit, &feature_workflow,
+                                             NULL };
 
 const struct feature *const *features_all(size_t *out_n)
 {

@@ -205,7 +205,9 @@ enum call_wait call_waiting_for(const struct call *c, int64_t now_us, struct cal
         return WAIT_KEY;
     if (c->run_at_us > now_us)
         return c->counts.attempts > 0 ? WAIT_RETRY : WAIT_TIME;
-    return where.queue_paused ? WAIT_PAUSED : WAIT_WORKER;
+    if (where.queue_paused)
+        return WAIT_PAUSED;
+    return where.limited ? WAIT_LIMIT : WAIT_WORKER;
 }
 
 /* ---- Keys ------------------------------------------------------------------------------------ */

@@ -240,6 +240,7 @@ enum pawl_state call_expired_as(const struct call_spec *s, int64_t expires_us);
  * line, or it is next while another call of the key runs or blocks it. */
 struct call_where {
     bool queue_paused, behind;
+    bool limited; /* a limit lets no call of its lane begin */
 };
 /* Why a pending call does not run; WAIT_NONE for any other call. */
 enum call_wait call_waiting_for(const struct call *c, int64_t now_us, struct call_where where);

@@ -70,6 +70,19 @@ struct flow_end {
     } next;
 };
 
+/* The lane of a call, for a feature that holds calls back by it. */
+struct gated_lane {
+    struct bytes queue, type;
+    struct bytes gate; /* absent: none */
+};
+/* How many calls of a lane a claim may take. */
+struct gate_pass {
+    struct gated_lane lane;
+    size_t n;
+    int64_t next_us; /* with n 0: ask again then; 0: when a call leaves, or the rules change */
+    void *of;        /* the feature's own, for the transaction */
+};
+
 struct feature {
     const char *name;
     unsigned watch; /* WATCH_... bits of calls (call_spec.watch, or set by the claim that holds
@@ -104,6 +117,30 @@ struct feature {
     /* Copy an operation's question and answer place (ctx), with all it points to, into `a`: for a
      * caller that may leave before the answer. NULL without memory. */
     void *(*copy)(struct arena *a, const void *ctx);
+
+    /* ---- Gates: one feature has these ---- */
+
+    /* Its rules have this revision: read them if *memory, NULL at first, has those of another one.
+     * What a claim reads stays so until its transaction ends. gates_free() frees *memory. */
+    enum pawl_status (*gates_read)(struct ledger *d, int64_t rev, void **memory,
+                                   struct pawl_err *err);
+    void (*gates_free)(void *memory);
+    /* Does a rule hold for the calls of this lane? */
+    bool (*gated)(const void *memory, const struct gated_lane *lane);
+    /* The gate of calls with this key in this queue and of this type: what of the rules that hold
+     * for keys holds for them. Empty: nothing does; absent without memory. */
+    struct bytes (*gate_of)(const void *memory, struct arena *a, const struct gated_lane *lane,
+                            struct bytes key);
+    /* For readers: may no call of this lane, for which a rule holds, begin now? */
+    enum pawl_status (*gate_shut)(struct ledger *d, const void *memory,
+                                  const struct gated_lane *lane, bool *out, struct pawl_err *err);
+    /* A claim wants up to p->n calls of p->lane, for which a rule holds: how many may it take? It
+     * takes them under the locks that this takes; none of these is waited for. */
+    enum pawl_status (*gate_ask)(struct ledger *d, void *memory, struct gate_pass *p,
+                                 struct pawl_err *err);
+    /* It has taken these, at most p->n. They leave their lease in moved(), with WATCH_LIMIT. */
+    enum pawl_status (*gate_took)(struct ledger *d, const struct gate_pass *p, const int64_t *seqs,
+                                  size_t n, struct pawl_err *err);
 
     /* ---- Flows: one feature has these ---- */
 
@@ -187,6 +224,22 @@ MUST_USE enum pawl_status feature_row(struct ledger *d, enum sql_name name, cons
                                       struct pawl_err *err);
 /* Write the rows that were added so far: before the second change of one of them. */
 MUST_USE enum pawl_status feature_rows_write(struct ledger *d, struct pawl_err *err);
+
+/* Another transaction changed `what` first: the whole group is repeated. Returns BUSY. */
+enum pawl_status feature_again(struct ledger *d, const char *what, struct pawl_err *err);
+/* Calls may be due now that were not before: tell it with the answer of the operation that is being
+ * decided, or that moved calls. */
+void feature_brings(struct ledger *d);
+/* Before the rules of gates change: no claim runs until the transaction ends, and none that runs
+ * now is left. */
+MUST_USE enum pawl_status feature_gates_lock(struct ledger *d, struct pawl_err *err);
+/* The calls that leases hold open, and that `match` names, are watched with these bits from now on:
+ * in *out, a column of their numbers, rising. For an operation that has no fence, before it locks
+ * anything else. */
+typedef bool feature_match_fn(const struct gated_lane *lane, struct bytes key, void *ctx);
+MUST_USE enum pawl_status feature_held_watch(struct ledger *d, unsigned marks,
+                                             feature_match_fn *match, void *ctx, int64_t **out,
+                                             size_t *out_n, struct pawl_err *err);
 
 /* Run another operation inside this transaction, of any kind but CLAIM, HANDLER, SCRIPT and GC. It
  * takes effect, or is refused, like one of the group; its answer lives in scratch unless nested->a

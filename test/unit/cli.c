@@ -246,7 +246,7 @@ TEST(completion_knows_letters_and_options_before_the_command)
     EQ_INT(cli_run("completion bash >pawl.bash;"), 0);
     completes("pawl doc", "doctor");
     completes("pawl list --lim", "--limit");
-    completes("pawl --url http : //x li", "list");
+    completes("pawl --url http : //x lis", "list");
     completes("pawl --url http : //x list --lim", "--limit");
     completes("pawl --node list get --arch", "--archived");
     completes("pawl --schema = get lis", "list");

@@ -113,6 +113,7 @@ enum pawl_status led_call_make(struct ledger *c, const struct call_spec *s, int 
 struct entry {
     const struct call_spec *s;
     size_t i;
+    struct led_lane_names lane; /* look_lanes() */
 };
 
 static int compare_ids(const void *a, const void *b)
@@ -122,8 +123,7 @@ static int compare_ids(const void *a, const void *b)
     return order ? order : (x->i > y->i) - (x->i < y->i);
 }
 
-/* The lanes of two calls. */
-static int lanes_cmp(const struct call_spec *x, const struct call_spec *y)
+static int lanes_cmp(const struct led_lane_names *x, const struct led_lane_names *y)
 {
     int order = bytes_cmp(x->queue, y->queue);
     if (!order)
@@ -132,13 +132,13 @@ static int lanes_cmp(const struct call_spec *x, const struct call_spec *y)
         order = (x->n_needs > y->n_needs) - (x->n_needs < y->n_needs);
     for (size_t i = 0; i < x->n_needs && !order; i++)
         order = bytes_cmp(x->needs[i], y->needs[i]);
-    return order;
+    return order ? order : bytes_cmp(x->gate, y->gate);
 }
 
 static int compare_lanes(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    int order = lanes_cmp(x->s, y->s);
+    int order = lanes_cmp(&x->lane, &y->lane);
     return order ? order : (x->i > y->i) - (x->i < y->i);
 }
 
@@ -177,20 +177,17 @@ static enum pawl_status look_lanes(struct ledger *c, struct entry *e, size_t n,
     bool retired = false;
     enum pawl_status st = led_lanes_lock(c, err);
     for (size_t k = 0; k < n && st == PAWL_OK; k++) {
-        struct led_lane_names names = led_lane_names(e[k].s);
         int lane = 0;
-        st = led_lane_find(c, &names, &lane, err);
-        retired = retired || (!lane && led_lane_known(c, &names));
+        st = led_lane_find(c, &e[k].lane, &lane, err);
+        retired = retired || (!lane && led_lane_known(c, &e[k].lane));
     }
     /* Those that are retired, or fill the table, may have been removed. */
     if (st == PAWL_OK && (retired || led_lanes_full(c, n)))
         st = led_lanes_sure(c, err);
     qsort(e, n, sizeof *e, compare_lanes);
-    for (size_t k = 0; k < n && st == PAWL_OK; k++) {
-        struct led_lane_names names = led_lane_names(e[k].s);
-        out[e[k].i].new_lane =
-            !led_lane_known(c, &names) && (k == 0 || lanes_cmp(e[k].s, e[k - 1].s) != 0);
-    }
+    for (size_t k = 0; k < n && st == PAWL_OK; k++)
+        out[e[k].i].new_lane = !led_lane_known(c, &e[k].lane) &&
+                               (k == 0 || lanes_cmp(&e[k].lane, &e[k - 1].lane) != 0);
     return st;
 }
 
@@ -203,15 +200,18 @@ enum pawl_status led_look(struct ledger *c, const struct call_spec *v, size_t n,
         return err_no_memory(err, "a batch");
     memset(out, 0, n * sizeof *out);
     for (size_t i = 0; i < n; i++)
-        e[i] = (struct entry){ &v[i], i };
+        e[i] = (struct entry){ .s = &v[i], .i = i };
     enum pawl_status st = look_ids(c, e, n, out, err);
     for (size_t i = 0; i < n && st == PAWL_OK; i++) {
-        struct led_lane_names names = led_lane_names(&v[i]);
+        struct led_lane_names names;
         int lane = 0;
-        if (out[i].known == KNOWN_NOT)
+        if (out[i].known != KNOWN_NOT)
+            continue;
+        st = led_lane_names(c, &v[i], &names, err);
+        if (st == PAWL_OK)
             st = led_lane_find(c, &names, &lane, err);
-        if (out[i].known == KNOWN_NOT && !lane)
-            e[missing++] = (struct entry){ &v[i], i };
+        if (!lane)
+            e[missing++] = (struct entry){ &v[i], i, names };
     }
     return st == PAWL_OK && missing ? look_lanes(c, e, missing, out, err) : st;
 }
@@ -282,7 +282,7 @@ enum pawl_status led_needs_allowed(struct ledger *c, const struct call_spec *s, 
 static enum pawl_status accept_one(struct ledger *c, struct op *op, const struct call_spec *s,
                                    struct accepted *out, struct pawl_err *err)
 {
-    struct led_lane_names names = led_lane_names(s);
+    struct led_lane_names names;
     struct led_id *id;
     bool allowed = true;
     int lane;
@@ -295,6 +295,8 @@ static enum pawl_status accept_one(struct ledger *c, struct op *op, const struct
     st = line_full(c, s, 0, &out->line_full, err);
     if (st == PAWL_OK)
         st = led_needs_allowed(c, s, &allowed, err);
+    if (st == PAWL_OK && !out->line_full && allowed)
+        st = led_lane_names(c, s, &names, err);
     if (st == PAWL_OK && !out->line_full && allowed)
         st = led_lane_for(c, &names, &lane, err);
     if (st == PAWL_OK && (out->line_full || !allowed || !lane)) {

@@ -241,6 +241,11 @@ struct led_cache {
     struct bytes *paused;
     size_t n_paused;
     bool paused_read;
+    bool claims;        /* the group has a claim: what it obeys must not change until it ends */
+    int64_t limits_rev; /* paused_read: the revision of limits; 0: there has been none */
+    bool gates_read;    /* the rules of that revision are known */
+    int64_t *shut;      /* tracks from which no more calls may be taken in this transaction */
+    size_t n_shut, shut_room;
     bool hold;  /* a claim is taking calls: no key gets a head until it is done */
     bool wakes; /* a key has `wake` */
     struct led_reserve numbers, versions;
@@ -688,6 +693,20 @@ MUST_USE enum pawl_status led_features_gc(struct ledger *c, int max, bool *more,
 MUST_USE enum pawl_status led_features_keep(struct ledger *c, const int64_t *seqs, size_t n,
                                             bool *keep, struct pawl_err *err);
 
+/* ---- Gates (gate.c) -------------------------------------------------------------------------- */
+
+/* Know the rules that hold calls back by their lane. *out: are there any? */
+MUST_USE enum pawl_status led_gates_read(struct ledger *c, bool *out, struct pawl_err *err);
+/* Does one of them hold for this lane? After led_gates_read(). */
+bool led_gated(const struct ledger *c, const struct led_lane *lane);
+/* For readers: is the call in a lane from which none may begin now? */
+MUST_USE enum pawl_status led_gate_closed(struct ledger *c, int lane, bool *out,
+                                          struct pawl_err *err);
+/* Does the transaction take no more calls from this track? */
+bool led_gate_shut(const struct ledger *c, int64_t track);
+/* Free what the handle remembers of the rules. */
+void led_gates_end(struct ledger *c);
+
 /* ---- Objects (object.c) ---------------------------------------------------------------------- */
 
 /* The object, which is read if necessary; version 0: there is none. *out is borrowed for the
@@ -782,7 +801,11 @@ void led_claim_ask_last(struct ledger *c, struct led_batch *b);
 void led_claim_late(struct ledger *c);
 /* Did the last look of a claim find no key notes, of any key? */
 bool led_claim_no_key_notes(const struct ledger *c);
-/* Take over from the rows of queue_list which queues are paused. */
+/* The statement that reads which queues are paused, and the revision of limits; its parameters. */
+enum sql_name led_paused_name(struct ledger *c, struct led_params *p);
+/* Read that, unless this transaction has. */
+MUST_USE enum pawl_status led_paused_read(struct ledger *c, struct pawl_err *err);
+/* Take over its rows. */
 MUST_USE enum pawl_status led_paused_take(struct ledger *c, const struct led_rows *r,
                                           struct pawl_err *err);
 /* Do the rows of node_read or node_share say that the node was declared dead, or is another process

@@ -7,6 +7,8 @@
  * no key gets a new head in `ready`: the rows that the claim has read must stay as they are.
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <stdlib.h>
+
 #include "store/ledger/claim.h"
 
 #include "model/needs.h"
@@ -71,6 +73,45 @@ static enum pawl_status lease_write(struct claiming *g, struct pawl_err *err)
 
 /* ---- Taking calls ---------------------------------------------------------------------------- */
 
+/* By when their first calls are due. */
+static int compare_gated(const void *a, const void *b)
+{
+    const struct pair *x = a, *y = b;
+    if (x->gated != y->gated)
+        return x->gated ? 1 : -1;
+    if (x->gated && x->run_at_us != y->run_at_us)
+        return x->run_at_us < y->run_at_us ? -1 : 1;
+    return (x->track > y->track) - (x->track < y->track);
+}
+
+/* Take calls of n pairs of one rank. Each gated one is asked by itself, so that neither those nor
+ * the others have to wait: the pair whose first call has been due for longest comes first. */
+static enum pawl_status take_rank(struct claiming *g, struct pair *p, size_t n,
+                                  struct pawl_err *err)
+{
+    size_t open = 0;
+    int64_t first_us = INT64_MAX;
+    enum pawl_status st = PAWL_OK;
+    for (size_t i = 0; i < n; i++)
+        if (!p[i].gated) {
+            first_us = MIN(first_us, p[i].run_at_us);
+            open++;
+        }
+    if (open == n)
+        return led_claim_rank(g, p, n, err);
+    qsort(p, n, sizeof *p, compare_gated);
+    bool done = open == 0;
+    for (size_t i = open; i < n && st == PAWL_OK && led_claim_goes_on(g); i++) {
+        if (!done && first_us <= p[i].run_at_us) {
+            st = led_claim_rank(g, p, open, err);
+            done = true;
+        }
+        if (st == PAWL_OK)
+            st = led_claim_gated(g, &p[i], err);
+    }
+    return st == PAWL_OK && !done ? led_claim_rank(g, p, open, err) : st;
+}
+
 static enum pawl_status take_calls(struct claiming *g, struct pawl_err *err)
 {
     struct ledger *c = g->c;
@@ -79,10 +120,10 @@ static enum pawl_status take_calls(struct claiming *g, struct pawl_err *err)
     if (c->tx->fresh)
         st = led_claim_memory(g, err);
     for (size_t i = 0, n; st == PAWL_OK && i < g->n_pairs && led_claim_goes_on(g); i += n) {
-        const struct pair *p = g->pairs + i;
+        struct pair *p = g->pairs + i;
         for (n = 1; i + n < g->n_pairs && p[n].rank == p->rank && p[n].last == p->last; n++)
             ;
-        st = led_claim_rank(g, p, n, err);
+        st = take_rank(g, p, n, err);
     }
     c->tx->hold = false;
     for (struct led_key *k = c->tx->first_key; k; k = k->newer)

@@ -13,6 +13,7 @@ struct pair {
     bool last;  /* its queue comes last among those of its rank */
     bool quick; /* its type is quick: its calls may fill the claim beyond max_any, and come in runs
                  */
+    bool gated; /* a rule holds for its lane: it is not quick, and is asked before it is read */
 };
 
 struct claiming {
@@ -27,6 +28,7 @@ struct claiming {
     int n_keys;              /* how many keys are among the calls taken */
     size_t len;
     int expired;
+    int regated;           /* calls that were moved to the lane that the rules want for them */
     int64_t rank;          /* the rank that is being taken */
     bool complete, passed; /* complete: take no more; passed: another transaction has locked a key
                             */
@@ -94,6 +96,16 @@ MUST_USE enum pawl_status led_claim_candidate(struct claiming *g, struct led_cal
 /* Take due calls of `ready` of n pairs, which have one rank. */
 MUST_USE enum pawl_status led_claim_rank(struct claiming *g, const struct pair *p, size_t n,
                                          struct pawl_err *err);
+/* Take up to n due calls of one pair. *out: how many were found. */
+MUST_USE enum pawl_status led_claim_from(struct claiming *g, const struct pair *p, size_t n,
+                                         size_t *out, struct pawl_err *err);
+/* Is the call in another lane than the rules for keys want? Then it is moved there, and not taken
+ * (gate.c). */
+MUST_USE enum pawl_status led_claim_regate(struct claiming *g, struct led_call *it, bool *out,
+                                           struct pawl_err *err);
+/* Take calls of a pair that is gated, as many as the rules allow (gate.c). */
+MUST_USE enum pawl_status led_claim_gated(struct claiming *g, const struct pair *p,
+                                          struct pawl_err *err);
 /* For qsort() of struct led_call *: by run_at, then seq. */
 int led_claim_compare(const void *a, const void *b);
 /* Give heads, in memory, to keys that the group has freed; each is read with the calls that may go

@@ -35,7 +35,7 @@ enum pawl_status led_claim_serves(struct claiming *g, struct pair *p, bool *out,
     const struct claim *q = g->q;
     const struct led_lane *lane;
     bool paused = false;
-    *out = p->last = p->quick = false;
+    *out = p->last = p->quick = p->gated = false;
     if (q->no_retry_alone && p->track % 2)
         return PAWL_OK;
     enum pawl_status st = led_lane_try(g->c, (int)(p->track / 2), &lane, err);
@@ -47,7 +47,8 @@ enum pawl_status led_claim_serves(struct claiming *g, struct pair *p, bool *out,
         (q->without.data && bytes_eq(queue, q->without) && led_claim_quick(q, type)))
         return st;
     p->last = q->last.data && bytes_eq(queue, q->last);
-    p->quick = led_claim_quick(q, type);
+    p->gated = led_gated(g->c, lane);
+    p->quick = !p->gated && led_claim_quick(q, type);
     st = led_lane_paused(g->c, (int)(p->track / 2), &paused, err);
     *out = !paused;
     return st;
@@ -74,6 +75,8 @@ static enum pawl_status pairs_take(struct claiming *g, const struct led_rows *r,
         return err_no_memory(err, "a claim");
     for (int i = 0; i < r->n && st == PAWL_OK; i++)
         st = led_ready_check(led_get_int(r, i, 0), led_get_int(r, i, 1), led_get_int(r, i, 2), err);
+    if (st == PAWL_OK)
+        st = led_gates_read(g->c, &(bool){ false }, err);
     if (st != PAWL_OK)
         return st;
     led_cursors_answered(g->c, r);
@@ -127,7 +130,8 @@ void led_claim_ask(struct ledger *c, struct led_batch *b)
 bool led_claim_any_due(const struct claiming *g)
 {
     for (size_t i = 0; i < g->n_pairs; i++)
-        if (g->pairs[i].run_at_us <= g->c->now_us)
+        if (g->pairs[i].run_at_us <= g->c->now_us &&
+            !(g->pairs[i].gated && led_gate_shut(g->c, g->pairs[i].track)))
             return true;
     return false;
 }
@@ -251,7 +255,8 @@ static void look_ahead(struct claiming *g)
     int64_t now_us = g->c->now_us;
     q->more = q->more || g->left || led_claim_any_due(g);
     for (size_t i = 0; i < g->n_pairs; i++)
-        next_due_by(q, g->pairs[i].run_at_us);
+        if (!(g->pairs[i].gated && led_gate_shut(g->c, g->pairs[i].track)))
+            next_due_by(q, g->pairs[i].run_at_us);
     if (g->next_us != INT64_MAX)
         next_due_by(q, g->next_us);
     CHECK(a->look && a->look->n == 1);

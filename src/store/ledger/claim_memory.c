@@ -88,7 +88,9 @@ static enum pawl_status gather(struct claiming *g, struct candidate **out, size_
         bool served = false;
         if (is_unstored(it))
             st = led_claim_serves(g, &of, &served, err);
-        if (served && it->now.run_at_us <= c->now_us)
+        if (served && of.gated) /* it is asked when it is stored */
+            g->left = true;
+        else if (served && it->now.run_at_us <= c->now_us)
             (*out)[(*out_n)++] = (struct candidate){ it, of.last };
         else if (served)
             g->next_us = MIN(g->next_us, it->now.run_at_us);

@@ -82,10 +82,10 @@ static enum pawl_status call_quick(struct claiming *g, const struct led_call *it
 {
     const struct led_lane *lane;
     *out = true;
-    if (!g->q->max_any)
+    if (!g->q->max_any && !g->c->tx->gates_read)
         return PAWL_OK;
     enum pawl_status st = led_lane(g->c, it->now.lane, &lane, err);
-    *out = st == PAWL_OK && led_claim_quick(g->q, lane->names.type);
+    *out = st == PAWL_OK && !led_gated(g->c, lane) && led_claim_quick(g->q, lane->names.type);
     return st;
 }
 
@@ -154,10 +154,15 @@ enum pawl_status led_claim_candidate(struct claiming *g, struct led_call *it, bo
         it->skipped = g->passed = true;
         return PAWL_OK;
     }
+    bool regated = false;
     if (k)
         st = head_check(k, it, err);
-    if (st != PAWL_OK)
+    if (st == PAWL_OK)
+        st = led_claim_regate(g, it, &regated, err);
+    if (st != PAWL_OK || regated) {
+        *progress = *progress || (regated && !it->skipped);
         return st;
+    }
     *progress = true;
     if (!g->passed) /* else the next claim has to find again what this one passed over */
         led_cursor_raise(g->c, it->now.lane * 2 + retry_alone, -it->now.priority, it->now.run_at_us,

@@ -198,6 +198,19 @@ static enum pawl_status fetch(struct claiming *g, const struct pair *p, size_t n
     return found(g, r, *out, err);
 }
 
+enum pawl_status led_claim_from(struct claiming *g, const struct pair *p, size_t n, size_t *out,
+                                struct pawl_err *err)
+{
+    struct led_call **v = NULL;
+    bool progress = false;
+    enum pawl_status st = fetch(g, p, 1, (struct share){ .limit = n }, &v, out, err);
+    if (st == PAWL_OK && *out)
+        st = led_claim_lines(g, v, *out, err);
+    for (size_t i = 0; i < *out && st == PAWL_OK && led_claim_goes_on(g); i++)
+        st = led_claim_candidate(g, v[i], &progress, err);
+    return st;
+}
+
 enum pawl_status led_claim_rank(struct claiming *g, const struct pair *p, size_t n,
                                 struct pawl_err *err)
 {

@@ -37,6 +37,8 @@ void led_init(struct ledger *c, const struct store_conf *conf, const struct led_
         c->watch |= f->watch;
         CHECK(!f->flow_end || !c->flows); /* a flow belongs to one feature */
         c->flows = f->flow_end ? f : c->flows;
+        CHECK(!f->gated || !c->gates);
+        c->gates = f->gated ? f : c->gates;
     }
 }
 
@@ -44,6 +46,7 @@ void led_end(struct ledger *c)
 {
     led_lanes_end(c);
     led_cache_end(c);
+    led_gates_end(c);
     mem_free(c->cursors.v);
     arena_release(&c->scratch);
 }

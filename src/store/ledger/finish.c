@@ -446,11 +446,13 @@ static enum pawl_status send_all(struct ledger *c, struct op *op, const struct f
         st = led_numbers(c, n, err);
     for (size_t i = 0; i < f->n_send && st == PAWL_OK; i++) {
         struct call call;
-        struct led_lane_names names = led_lane_names(&f->send[i]);
+        struct led_lane_names names;
         int lane = 0;
         if (look[i].known != KNOWN_NOT)
             continue;
-        st = led_lane_for(c, &names, &lane, err);
+        st = led_lane_names(c, &f->send[i], &names, err);
+        if (st == PAWL_OK)
+            st = led_lane_for(c, &names, &lane, err);
         if (st == PAWL_OK)
             st = led_call_make(c, &f->send[i], lane, &call, err);
     }

@@ -438,7 +438,7 @@ static enum pawl_status write_lanes(struct writing *w, struct pawl_err *err)
         const struct led_lane_names *names = &l->v[i].names;
         struct bytes needs = needs_text(&w->c->scratch, names->needs, names->n_needs);
         ROW(w->c, &w->lanes, I(l->v[i].number), B(names->queue), B(names->type),
-            B(names->n_needs ? needs : BYTES("")), B(BYTES("")));
+            B(names->n_needs ? needs : BYTES("")), B(names->gate.len ? names->gate : BYTES("")));
     }
     l->n_written = l->n;
     for (size_t i = 0; i < l->n && l->n_back; i++) {

@@ -277,8 +277,12 @@ static enum pawl_status ask_first(struct ledger *c, struct foreseen *f, struct l
         return st;
     if (f->finish || f->fence)
         led_cache_ask(c, b);
-    if (f->paused || f->claim)
-        led_batch_ask(b, SQL_QUEUE_LIST, NULL, paused);
+    c->tx->claims = f->claim != NULL;
+    if (f->paused || f->claim) {
+        struct led_params p = { 0 };
+        enum sql_name name = led_paused_name(c, &p);
+        led_batch_ask(b, name, &p, paused);
+    }
     if (f->claim && f->plain)
         led_claim_ask_node(c, b, f->claim, f->n_fresh > 0);
     st = ask_keys(c, f, b, err);

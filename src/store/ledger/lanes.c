@@ -61,16 +61,17 @@ static uint64_t names_hash(const struct led_lane_names *names)
     uint64_t h = hash_add(hash_add(UINT64_C(0xcbf29ce484222325), names->queue), names->type);
     for (size_t i = 0; i < names->n_needs; i++)
         h = hash_add(h, names->needs[i]);
+    h = hash_add(h, names->gate);
     return h ^ h >> 29;
 }
 
 static bool same_names(const struct led_lane_names *a, const struct led_lane_names *b)
 {
     return bytes_eq(a->queue, b->queue) && bytes_eq(a->type, b->type) &&
-           needs_same(a->needs, a->n_needs, b->needs, b->n_needs);
+           needs_same(a->needs, a->n_needs, b->needs, b->n_needs) && bytes_eq(a->gate, b->gate);
 }
 
-/* The slot of the lane without a gate that has these names, or the free slot where it would be. */
+/* The slot of the lane that has these names, or the free slot where it would be. */
 static int *slot_of(const struct led_lanes *l, const struct led_lane_names *names)
 {
     size_t i = names_hash(names) & (l->n_slots - 1);
@@ -84,7 +85,7 @@ static int *slot_of(const struct led_lanes *l, const struct led_lane_names *name
 static struct led_lane *lane_named(const struct led_lanes *l, const struct led_lane_names *names)
 {
     struct led_lane *last = l->last < l->n ? &l->v[l->last] : NULL;
-    if (last && !last->gate.len && same_names(&last->names, names))
+    if (last && same_names(&last->names, names))
         return last;
     int at = l->n_slots ? *slot_of(l, names) : 0;
     return at ? &l->v[at - 1] : NULL;
@@ -92,8 +93,6 @@ static struct led_lane *lane_named(const struct led_lanes *l, const struct led_l
 
 static void slot_fill(struct led_lanes *l, size_t at)
 {
-    if (l->v[at].gate.len)
-        return;
     int *slot = slot_of(l, &l->v[at].names);
     if (!*slot)
         *slot = (int)at + 1;
@@ -144,7 +143,7 @@ static char *put(char *at, struct bytes from, struct bytes *to)
 static bool lane_copy(struct led_lanes *l, const struct led_lane *from, struct led_lane *out)
 {
     const struct led_lane_names *names = &from->names;
-    size_t len = names->queue.len + names->type.len + from->gate.len;
+    size_t len = names->queue.len + names->type.len + names->gate.len;
     for (size_t i = 0; i < names->n_needs; i++)
         len += names->needs[i].len;
     struct bytes *needs = mem_alloc(names->n_needs * sizeof *needs + len + 1);
@@ -157,7 +156,7 @@ static bool lane_copy(struct led_lanes *l, const struct led_lane *from, struct l
     out->names.needs = needs;
     char *at = put((char *)(needs + names->n_needs), names->queue, &out->names.queue);
     at = put(at, names->type, &out->names.type);
-    at = put(at, from->gate, &out->gate);
+    at = put(at, names->gate, &out->names.gate);
     for (size_t i = 0; i < names->n_needs; i++)
         at = put(at, names->needs[i], &needs[i]);
     out->version = needs_version(needs, names->n_needs);
@@ -183,10 +182,11 @@ static enum pawl_status row_read(struct ledger *c, const struct led_rows *r, int
     if (number <= before || number > LANE_NUMBER_MAX)
         return err_set(err, PAWL_BROKEN, "database: lane %lld follows lane %lld", (long long)number,
                        (long long)before);
-    *out = (struct led_lane){ .number = (int)number,
-                              .names = { .queue = led_get(r, i, 1), .type = led_get(r, i, 2) },
-                              .gate = led_get(r, i, 4),
-                              .retired_us = led_get_int(r, i, 5) };
+    *out = (struct led_lane){
+        .number = (int)number,
+        .names = { .queue = led_get(r, i, 1), .type = led_get(r, i, 2), .gate = led_get(r, i, 4) },
+        .retired_us = led_get_int(r, i, 5)
+    };
     if (!needs_of_text(&c->scratch, led_get(r, i, 3), &out->names.needs, &out->names.n_needs))
         return err_no_memory(err, "a lane");
     return PAWL_OK;
@@ -511,8 +511,6 @@ bool led_lane_served(struct ledger *c, int lane)
     struct led_lanes *l = &c->lanes;
     struct led_lane *it = lane_at(l, lane);
     CHECK(it && l->shape);
-    if (it->gate.len) /* limits of a later version */
-        return false;
     if (it->names.n_needs && it->shape != l->shape) {
         it->served = serves(l, it);
         it->shape = l->shape;
@@ -566,35 +564,53 @@ void led_lanes_end(struct ledger *c)
 
 /* ---- Paused queues --------------------------------------------------------------------------- */
 
+enum sql_name led_paused_name(struct ledger *c, struct led_params *p)
+{
+    if (!c->tx->claims || c->reading)
+        return SQL_QUEUE_LOOK;
+    if (!c->db->one_writer)
+        led_text(p, bytes_of(c->schema));
+    return SQL_QUEUE_CLAIM;
+}
+
 enum pawl_status led_paused_take(struct ledger *c, const struct led_rows *r, struct pawl_err *err)
 {
     c->tx->n_paused = 0;
     c->tx->paused = arena_zalloc(&c->scratch, (size_t)r->n + 1, sizeof *c->tx->paused);
     if (!c->tx->paused)
         return err_no_memory(err, "paused queues");
+    c->tx->limits_rev = -1;
     for (int i = 0; i < r->n; i++) {
-        if (!led_get(r, i, 0).len)
+        bool named = led_get(r, i, 0).len, paused = led_get_int(r, i, 1);
+        if (named != paused || (!named && c->tx->limits_rev >= 0))
             return err_set(err, PAWL_BROKEN, "database: a paused queue has no name");
-        if (led_get_int(r, i, 1))
+        if (named)
             c->tx->paused[c->tx->n_paused++] = led_get(r, i, 0);
+        else
+            c->tx->limits_rev = led_get_int(r, i, 2);
     }
+    if (c->tx->limits_rev < 0)
+        return err_set(err, PAWL_BROKEN, "database: limits have no revision");
     c->tx->paused_read = true;
+    c->tx->gates_read = false;
     return PAWL_OK;
 }
 
-static enum pawl_status paused_read(struct ledger *c, struct pawl_err *err)
+enum pawl_status led_paused_read(struct ledger *c, struct pawl_err *err)
 {
     struct led_rows *r = NULL;
     if (c->tx->paused_read)
         return PAWL_OK;
-    enum pawl_status st = led_query(c, SQL_QUEUE_LIST, NULL, &r, err);
+    struct led_params p = { 0 };
+    enum sql_name name = led_paused_name(c, &p);
+    enum pawl_status st = led_query(c, name, &p, &r, err);
     return st == PAWL_OK ? led_paused_take(c, r, err) : st;
 }
 
 enum pawl_status led_lane_paused(struct ledger *c, int lane, bool *out, struct pawl_err *err)
 {
     const struct led_lane *l;
-    enum pawl_status st = paused_read(c, err);
+    enum pawl_status st = led_paused_read(c, err);
     *out = false;
     if (st != PAWL_OK || c->tx->n_paused == 0)
         return st;

@@ -24,16 +24,17 @@
 /* The step of the schema whose second half allows flows. */
 #define FLOW_STEP 11
 
-/* What makes a lane. Needs are settled (needs.h); a lane that this program makes has no gate. */
+/* What makes a lane. Needs are settled (needs.h); the gate says which rules for keys hold for its
+ * calls, in the words of the feature that has gates (feature.h); empty: none. */
 struct led_lane_names {
     struct bytes queue, type;
     const struct bytes *needs;
     size_t n_needs;
+    struct bytes gate;
 };
 struct led_lane {
     int number;
     struct led_lane_names names; /* owned: one block, at `block` */
-    struct bytes gate;           /* the same block */
     void *block;
     struct bytes version; /* the same block: the version that its needs have; absent: none */
     bool flow;            /* its needs have NEED_STEPS: its calls are flows (flow.c) */
@@ -151,6 +152,8 @@ struct ledger {
     size_t n_features;
     unsigned watch;              /* the bits that any of them wants to hear of */
     const struct feature *flows; /* the one that has flows; NULL: none */
+    const struct feature *gates; /* the one that has gates; NULL: none */
+    void *gate_memory;           /* what the gates' feature remembers of its rules */
     struct led_lanes lanes;
     struct led_cursors cursors;
     bool keyed; /* the last claim found calls with keys */
@@ -431,11 +434,10 @@ MUST_USE enum pawl_status led_lanes_shape(struct ledger *c, const struct bytes *
                                           struct pawl_err *err);
 /* Does the worker of the last led_lanes_shape() have what the lane needs? */
 bool led_lane_served(struct ledger *c, int lane);
-/* The names of the lane in which this call waits. */
-static inline struct led_lane_names led_lane_names(const struct call_spec *s)
-{
-    return (struct led_lane_names){ s->queue, s->type, s->needs, s->n_needs };
-}
+/* The names of the lane in which a new call waits; its gate is that of the rules which this
+ * transaction knows, and a claim checks it again. */
+MUST_USE enum pawl_status led_lane_names(struct ledger *c, const struct call_spec *s,
+                                         struct led_lane_names *out, struct pawl_err *err);
 /* One bounded step: retire lanes that have no calls, and remove those that were retired long ago;
  * nothing before the second half of LANES_STEP has run. */
 MUST_USE enum pawl_status led_lanes_gc(struct ledger *c, struct pawl_err *err);

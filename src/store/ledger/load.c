@@ -751,6 +751,10 @@ static enum pawl_status show_pending(struct ledger *c, struct led_call *it, stru
     if (st == PAWL_OK && led_flow_waits(c, it))
         return led_flow_show(c, it, where, out, err);
     out->waiting_for = call_waiting_for(out, c->now_us, where);
+    if (st == PAWL_OK && out->waiting_for == WAIT_WORKER) {
+        st = led_gate_closed(c, it->now.lane, &where.limited, err);
+        out->waiting_for = call_waiting_for(out, c->now_us, where);
+    }
     return st;
 }
 

@@ -77,11 +77,11 @@ static bool in_name(char ch)
 static size_t own_table(const char *schema, const char *sql, const char **out)
 {
     static const char *const names[] = {
-        "archive",  "attempt", "call",    "cancel",    "change", "child",     "expiry",
-        "find",     "gone",    "guard",   "hint",      "id",     "inbox",     "key",
-        "lane",     "leader",  "lease",   "line",      "meta",   "migration", "node",
-        "number",   "object",  "outcome", "published", "queue",  "ready",     "reserve",
-        "schedule", "signal",  "step",    "tag",       "tick",   "version",   "workflow",
+        "archive", "attempt", "bucket",    "call",  "cancel",  "change",    "child",    "expiry",
+        "find",    "gone",    "guard",     "hint",  "id",      "inbox",     "key",      "lane",
+        "leader",  "lease",   "limits",    "line",  "meta",    "migration", "node",     "number",
+        "object",  "outcome", "published", "queue", "ready",   "reserve",   "schedule", "signal",
+        "slot",    "step",    "tag",       "tick",  "version", "workflow",
     };
     size_t len = strlen(schema);
     for (const char *at = sql; *at;) {
