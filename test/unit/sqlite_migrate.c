@@ -269,9 +269,9 @@ static const struct sql_migration *newer_program(void)
         v[n] = sql_sqlite_migrations[n];
     TRUE(n + 2 <= KNOWN_MAX);
     v[n] = (struct sql_migration){ n + 1, "word", "ALTER TABLE pawl_call ADD COLUMN word TEXT;\n",
-                                   "UPDATE pawl_meta SET value = 13 WHERE name = 'min_version';\n"
+                                   "UPDATE pawl_meta SET value = 14 WHERE name = 'min_version';\n"
                                    "CREATE INDEX pawl_call_word ON pawl_call (word);\n" };
-    EQ_INT(n + 1, 13); /* after a new step of ours: change its number above */
+    EQ_INT(n + 1, 14); /* after a new step of ours: change its number above */
     return v;
 }
 
@@ -285,7 +285,7 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
     led_steps_newer = newer_program();
     AUTO(store_end) struct store *new = plain_open("sqlite:rolling.db", NULL);
     OK(store_migrate(new, false, &err), &err);
-    EQ_INT(plain_schema(new).version, 13);
+    EQ_INT(plain_schema(new).version, 14);
     TRUE(plain_schema(new).finish_due);
     plain_accept(new, "new", BYTES_NONE);
 
@@ -295,24 +295,24 @@ TEST(an_older_program_goes_on_after_expand_and_stops_after_finish)
     AUTO(store_end) struct store *again = plain_open("sqlite:rolling.db", NULL);
     OK(store_migrate(again, false, &err), &err);
     OK(store_fits(again, &err), &err);
-    EQ_INT(plain_schema(again).version, 13);
+    EQ_INT(plain_schema(again).version, 14);
     plain_accept(again, "again", BYTES_NONE);
     OK(store_migrate(again, true, &err), &err); /* nothing of its own is left to finish */
-    EQ_INT(plain_schema(again).min_version, 12);
+    EQ_INT(plain_schema(again).min_version, 13);
 
     led_steps_newer = newer_program();
     OK(store_migrate(new, true, &err), &err);
     FALSE(plain_schema(new).finish_due);
-    EQ_INT(plain_schema(new).min_version, 13);
+    EQ_INT(plain_schema(new).min_version, 14);
     OK(store_fits(new, &err), &err);
 
     led_steps_newer = NULL;
     EQ_STATUS(store_migrate(again, false, &err), PAWL_STATE, &err);
-    HAS_STR(err.text, "schema 13 or later");
-    HAS_STR(err.text, "knows 12");
+    HAS_STR(err.text, "schema 14 or later");
+    HAS_STR(err.text, "knows 13");
     EQ_STATUS(store_fits(again, &err), PAWL_STATE, &err);
-    HAS_STR(err.text, "version 13 or later");
-    HAS_STR(err.text, "knows 12");
+    HAS_STR(err.text, "version 14 or later");
+    HAS_STR(err.text, "knows 13");
 }
 
 /* A program that does not know the width of a lease stores none: all its calls count as started. */
@@ -334,7 +334,7 @@ TEST(a_newer_program_wants_up_first)
     OK(store_migrate(s, true, &err), &err);
     led_steps_newer = newer_program();
     EQ_STATUS(store_fits(s, &err), PAWL_STATE, &err);
-    HAS_STR(err.text, "has version 12 and this program wants 13");
+    HAS_STR(err.text, "has version 13 and this program wants 14");
     led_steps_newer = NULL;
 }
 
@@ -365,7 +365,7 @@ TEST(programs_of_two_releases_start_together)
         EQ_INT(status, 0);
     }
     AUTO(store_end) struct store *s = plain_open("sqlite:mixed.db", NULL);
-    EQ_INT(plain_schema(s).version, 13);
+    EQ_INT(plain_schema(s).version, 14);
 }
 
 TEST(printed_halves_add_up_to_a_migration)
@@ -378,7 +378,7 @@ TEST(printed_halves_add_up_to_a_migration)
     AUTO(store_end) struct store *s = plain_open("sqlite:hand.db", "shop");
     struct store_conf conf = { .url = "sqlite:hand.db", .schema = "shop" };
     OK(store_steps(&conf, &a, &steps, &err), &err);
-    EQ_INT(steps.n, 13);
+    EQ_INT(steps.n, 14);
     for (size_t i = 0; i < steps.n; i++)
         run_sql(s, steps.v[i].expand);
     TRUE(plain_schema(s).finish_due);
@@ -386,7 +386,7 @@ TEST(printed_halves_add_up_to_a_migration)
     for (size_t i = 0; i < steps.n; i++)
         run_sql(s, steps.v[i].finish);
     FALSE(plain_schema(s).finish_due);
-    EQ_INT(plain_schema(s).min_version, 13);
+    EQ_INT(plain_schema(s).min_version, 14);
     led_steps_newer = NULL;
     arena_release(&a);
 }
@@ -398,7 +398,7 @@ TEST(a_new_schema_has_its_second_halves_done)
     struct pawl_err err;
     OK(store_migrate(s, false, &err), &err);
     FALSE(plain_schema(s).finish_due);
-    EQ_INT(plain_schema(s).min_version, 12);
+    EQ_INT(plain_schema(s).min_version, 13);
 }
 
 /* A watched call waits for the last node of an older release to go; the handle asks again until
