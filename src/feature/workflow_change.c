@@ -152,6 +152,10 @@ enum pawl_status flow_retry(struct ledger *d, int64_t seq, struct op *op, struct
             st = forget_from(d, r, no, true, err);
         if (st == PAWL_OK)
             st = forward(d, r, err);
+    } else if (r->from_no) {
+        op->status = err_set(&op->err, PAWL_STATE,
+                             "its undoing has failed: retry it without a step, so that it goes on");
+        return PAWL_OK;
     } else
         r->compensation = UNDO_GOES_ON;
     r->flags &= ~(RUN_ENDED | RUN_DIVERGED);
