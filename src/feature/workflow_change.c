@@ -130,6 +130,15 @@ static enum pawl_status forward(struct ledger *d, struct run *r, struct pawl_err
     return st;
 }
 
+/* A run that has failed begins to undo. What it failed with stays its error. */
+static enum pawl_status undo_ended(struct ledger *d, struct run *r, struct pawl_err *err)
+{
+    struct feature_call c;
+    enum pawl_status st = feature_call_at(d, r->seq, &c, err);
+    struct bytes error = c.error.data ? c.error : BYTES("cancelled after it had failed");
+    return st == PAWL_OK ? run_undo(d, r, REASON_FAILED, error, err) : st;
+}
+
 enum pawl_status flow_retry(struct ledger *d, int64_t seq, struct op *op, struct pawl_err *err)
 {
     struct run *r;
@@ -138,7 +147,7 @@ enum pawl_status flow_retry(struct ledger *d, int64_t seq, struct op *op, struct
     if (st != PAWL_OK || !r->stored)
         return st;
     if (r->wants_undo && !r->undoing_us)
-        st = run_undo(d, r, REASON_FAILED, BYTES("cancelled after it had failed"), err);
+        st = undo_ended(d, r, err);
     else if (r->compensation != UNDO_FAILED && !r->wants_undo) {
         st = first_undone(d, r, &no, err);
         if (st == PAWL_OK && r->from_no && no && r->from_no > no) {
@@ -152,6 +161,10 @@ enum pawl_status flow_retry(struct ledger *d, int64_t seq, struct op *op, struct
             st = forget_from(d, r, no, true, err);
         if (st == PAWL_OK)
             st = forward(d, r, err);
+    } else if (r->from_no) {
+        op->status = err_set(&op->err, PAWL_STATE,
+                             "its undoing has failed: retry it without a step, so that it goes on");
+        return PAWL_OK;
     } else
         r->compensation = UNDO_GOES_ON;
     r->flags &= ~(RUN_ENDED | RUN_DIVERGED);

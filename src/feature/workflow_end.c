@@ -134,7 +134,7 @@ static void undone_or_not(struct run *r, struct flow_end *q)
         q->state = PAWL_DEAD_LETTER;
     } else {
         q->state = r->reason == REASON_FAILED ? PAWL_FAILED : PAWL_CANCELLED;
-        q->error = r->reason == REASON_FAILED ? r->error : BYTES_NONE;
+        q->error = r->reason == REASON_CANCELLED ? BYTES_NONE : r->error;
     }
     r->ends = true;
     r->ends_undone = failed ? UNDO_FAILED : r->undone ? UNDO_DONE : UNDO_NONE;

@@ -255,6 +255,7 @@ MUST_USE enum pawl_status feature_nested(struct ledger *d, struct op *nested, st
 struct feature_call {
     int64_t seq; /* 0: there is no such call */
     struct bytes id, key, queue, type;
+    struct bytes error;    /* of one that has ended */
     enum pawl_state state; /* of a flow that waits: PROCESSING */
     bool flow, held;       /* held: by a lease */
     bool gone;             /* its retention is over: only id and state are known */

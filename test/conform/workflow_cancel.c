@@ -252,6 +252,7 @@ WORKFLOW_CASE(a_cancel_of_a_run_that_stopped_undoes_it)
     undo_ok(&q, 2, "a");
     end_pass(&q, END_RESULT);
     STATE_IS(b, "x", PAWL_FAILED);
+    EQ_TEXT(get(b, "x").error, "step 1 is run \"a\", and the code asks for run \"z\"");
     EQ_STATUS(cancel_run(b, "x", true, &state), PAWL_STATE, &b->op.err); /* nothing is left */
     struct pass r = pass_of_new(b, "y");
     step_ok(&r, 1, "a", "1");

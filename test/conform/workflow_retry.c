@@ -158,6 +158,38 @@ WORKFLOW_CASE(every_retry_after_an_undo_forgets_what_was_undone)
     }
 }
 
+/* What is half undone is undone first: from which step it then goes forward is asked after that. */
+WORKFLOW_CASE(a_retry_from_a_step_while_the_undoing_has_failed)
+{
+    static const char *const from[] = { "reserve", "charge", "undo:charge", "undo:reserve" };
+    const struct workflow_step stuck = { .no = 4,
+                                         .name = BYTES("reserve"),
+                                         .kind = STEP_UNDO,
+                                         .says = SAYS_ERROR,
+                                         .error = BYTES("closed") };
+    struct pass p = pass_of_new(b, "x");
+    step_undoable(&p, 1, "reserve", "1");
+    step_undoable(&p, 2, "charge", "2");
+    end_pass(&p, END_REFUSE);
+    struct pass q = pass_named(b, "x");
+    undo_ok(&q, 3, "charge");
+    OK(pass_steps(&q, &stuck, 1), &b->op.err);
+    STATE_IS(b, "x", PAWL_DEAD_LETTER);
+    const char *before = journal_of(b, p.seq);
+    for (size_t i = 0; i < COUNT_OF(from); i++) {
+        EQ_STATUS(retry_from(b, "x", from[i]), PAWL_STATE, &b->op.err);
+        HAS_STR(b->op.err.text, "its undoing has failed: retry it without a step");
+    }
+    EQ_STR(journal_of(b, p.seq), before);
+    STATE_IS(b, "x", PAWL_DEAD_LETTER);
+    OK(by_id(b, OP_RETRY, "x"), &b->op.err);
+    q = pass_named(b, "x");
+    TRUE(q.undoing);
+    undo_ok(&q, 4, "reserve");
+    end_pass(&q, END_RESULT);
+    OK(retry_from(b, "x", "reserve"), &b->op.err);
+}
+
 /* ---- Forks ----------------------------------------------------------------------------------- */
 
 /* The input of the call that can be claimed next. */

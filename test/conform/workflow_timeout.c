@@ -31,7 +31,9 @@ static void undoes(struct conform_fixture *b, const char *id, bool has_undo, int
     if (has_undo)
         undo_ok(&p, no, "a");
     end_pass(&p, END_RESULT);
-    EQ_INT(state_of(b, id), PAWL_CANCELLED);
+    struct call c = get(b, id);
+    EQ_INT(c.state, PAWL_CANCELLED);
+    EQ_TEXT(c.error, "its run_timeout has passed");
 }
 
 WORKFLOW_CASE(before_it_begins_it_is_cancelled)

@@ -57,8 +57,8 @@ static struct led_outcome *outcome_make(struct ledger *c, const struct led_lease
         return NULL;
     bool failed = to == PAWL_FAILED || to == PAWL_DEAD_LETTER;
     int64_t keep_us = it->spec.keep_us ? it->spec.keep_us : c->retention_us;
-    struct bytes error = e->flow == FLOW_ENDS ? e->flow_error : e->error;
-    *o = (struct led_outcome){ .error = failed ? error : BYTES_NONE,
+    struct bytes error = e->flow == FLOW_ENDS ? e->flow_error : failed ? e->error : BYTES_NONE;
+    *o = (struct led_outcome){ .error = error,
                                .node = l->owner,
                                .token = e->owner ? token_bytes(l) : BYTES_NONE,
                                .claimed_us = l->claimed_us,

@@ -496,6 +496,8 @@ enum pawl_status feature_call_at(struct ledger *d, int64_t seq, struct feature_c
                                   .gone = it->now.place == AT_GONE,
                                   .run_at_us = it->now.run_at_us,
                                   .run_until_us = late ? 0 : it->spec.run_until_us };
+    if (it->now.place == AT_ENDED)
+        out->error = it->now.outcome->error;
     if (!out->gone)
         st = led_lane(d, it->now.lane, &lane, err);
     if (st == PAWL_OK && lane) {
