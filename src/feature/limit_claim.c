@@ -291,7 +291,7 @@ enum pawl_status limit_ask(struct ledger *d, void *memory, struct gate_pass *p,
     if (!some)
         return err_no_memory(err, "a claim");
     some->n = 0;
-    /* Rates first: their statement locks one row, and the lock of a slot is in vain without. */
+    /* Rates first: without a token no slot has to be locked. */
     for (size_t i = 0; i < all->n; i++)
         if (rule_holds(&all->v[i], &p->lane))
             some->v[some->n++] = (struct share){ .rule = &all->v[i] };

@@ -233,10 +233,11 @@ void feature_brings(struct ledger *d);
 /* Before the rules of gates change: no claim runs until the transaction ends, and none that runs
  * now is left. */
 MUST_USE enum pawl_status feature_gates_lock(struct ledger *d, struct pawl_err *err);
+/* Is it a call of this lane and key that is meant? An absent key: it has none. */
+typedef bool feature_match_fn(const struct gated_lane *lane, struct bytes key, void *ctx);
 /* The calls that leases hold open, and that `match` names, are watched with these bits from now on:
  * in *out, a column of their numbers, rising. For an operation that has no fence, before it locks
  * anything else. */
-typedef bool feature_match_fn(const struct gated_lane *lane, struct bytes key, void *ctx);
 MUST_USE enum pawl_status feature_held_watch(struct ledger *d, unsigned marks,
                                              feature_match_fn *match, void *ctx, int64_t **out,
                                              size_t *out_n, struct pawl_err *err);

@@ -561,8 +561,8 @@ static void make(const struct saga_program *s)
     static const char *const sql[] = {
         "CREATE TABLE saga_account (id INTEGER NOT NULL PRIMARY KEY, balance BIGINT NOT NULL)",
         "INSERT INTO saga_account VALUES (0, 1000), (1, 1000), (2, 1000), (3, 1000), (4, 1000)",
-        "CREATE TABLE saga_log (run VARCHAR(120) NOT NULL, step VARCHAR(40) NOT NULL, "
-        "what VARCHAR(10) NOT NULL, n BIGINT NOT NULL)",
+        ("CREATE TABLE saga_log (run VARCHAR(120) NOT NULL, step VARCHAR(40) NOT NULL, "
+         "what VARCHAR(10) NOT NULL, n BIGINT NOT NULL)"),
         "CREATE INDEX saga_log_run ON saga_log (run)"
     };
     struct pawl *p = fixture_open_as(NULL, (struct pawl_options){ .db = s->url, .node = "make" });
