@@ -430,9 +430,11 @@ const struct route routes[] = {
 
     { HTTP_GET, "/v1/limits", route_limits, MAY_MONITOR, PARAMS(limits_params),
       .op = "listLimits", .tag = "queues", .summary = "Limits, by name",
+      .about = "`running` of each is counted now.",
       .example = "/v1/limits?limit=20", ANSWERS(ANSWER(200, "Limits", "one page")) },
     { HTTP_GET, "/v1/limits/{name}", route_limit_get, MAY_MONITOR, .op = "getLimit",
       .tag = "queues", .summary = "One limit, and how many calls it has running",
+      .about = "While it was lowered a moment ago, `running` may be above `max`.",
       .example = "/v1/limits/mailer",
       ANSWERS(ANSWER(200, "Limit", "the limit")) },
     { HTTP_PUT, "/v1/limits/{name}", route_limit_put, 0, .audited = true, .body = &limit_shape,
@@ -443,7 +445,7 @@ const struct route routes[] = {
                "A limit binds what begins after the answer, also calls that wait already; calls "
                "that run already count, and are let end. A call that waits shows `waiting_for` "
                "`limit`. When nothing would change, nothing is written.",
-      .example = "/v1/limits/mailer",
+      .example = "/v1/limits/mailer", .body_example = "{\"type\":\"mail\",\"max\":3}",
       ANSWERS(ANSWER(200, "Limit", "the limit as it is now"),
               ANSWER(201, "Limit", "there was none of this name")) },
     { HTTP_DELETE, "/v1/limits/{name}", route_limit_delete, 0, .audited = true,

@@ -320,7 +320,7 @@ TEST(every_schema_is_typed_and_used)
 
 static bool of_feature(const char *path)
 {
-    return strncmp(path, "/v1/schedules", 13) == 0 || strncmp(path, "/v1/workflows", 13) == 0 ||
+    return strncmp(path, "/v1/schedules", 13) == 0 || strncmp(path, "/v1/limits", 10) == 0 || strncmp(path, "/v1/workflows", 13) == 0 ||
            strncmp(path, "/v1/work/steps", 14) == 0;
 }
 
@@ -440,6 +440,13 @@ static const struct shot {
     { HTTP_POST, "/v1/workflows/{id}/fork", "/v1/workflows/f1/fork",
       "{\"id\":\"f2\",\"from\":\"s\"}", 202 },
     { HTTP_POST, "/v1/workflows/{id}/retry", "/v1/workflows/f1/retry", "{}", 202 },
+    { HTTP_PUT, "/v1/limits/{name}", "/v1/limits/l", "{\"type\":\"lim\",\"max\":3}", 201 },
+    { HTTP_PUT, "/v1/limits/{name}", "/v1/limits/l", "{\"type\":\"lim\",\"rate\":3}", 200 },
+    { HTTP_PUT, "/v1/limits/{name}", "/v1/limits/l", "{}", 400 },
+    { HTTP_GET, "/v1/limits/{name}", "/v1/limits/l", NULL, 200 },
+    { HTTP_GET, "/v1/limits/{name}", "/v1/limits/none", NULL, 404 },
+    { HTTP_GET, "/v1/limits", "/v1/limits", NULL, 200 },
+    { HTTP_DELETE, "/v1/limits/{name}", "/v1/limits/l", NULL, 200 },
     { HTTP_PUT, "/v1/schedules/{name}", "/v1/schedules/s",
       "{\"cron\":\"0 9 1 * MON\",\"zone\":\"Europe/Berlin\",\"call\":{\"type\":\"t\"}}", 201 },
     { HTTP_PUT, "/v1/schedules/{name}", "/v1/schedules/s", "{\"paused\":true}", 200 },
