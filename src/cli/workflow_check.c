@@ -47,6 +47,7 @@ struct check {
     int64_t sample;    /* how many runs at most; 0: all */
     int64_t now_us, told_us;
     int64_t checked, broken, unknown;
+    int64_t pinned; /* to another version: these modules do not go on with them */
     struct unserved *unserved;
     struct arena types; /* of `unserved` */
     struct cli_table table;
@@ -80,6 +81,7 @@ static const char *verdict_name(const struct replay_result *r)
     case REPLAY_FITS:
     case REPLAY_BLIND:
     case REPLAY_UNSERVED:
+    case REPLAY_PINNED:
         break;
     }
     return "unknown";
@@ -232,6 +234,10 @@ static void judge(struct check *c, const struct call_spec *s, const struct repla
         count_unserved(c, s);
         return;
     }
+    if (ended && r->outcome.end == REPLAY_PINNED) {
+        c->pinned++;
+        return;
+    }
     c->checked++;
     if (ended && r->outcome.end == REPLAY_FITS)
         return;
@@ -358,7 +364,8 @@ static int answer_json(struct check *c)
              c->checked, c->checked - c->broken - c->unknown, c->broken, c->unknown);
     buf_add_bytes(&b, buf_bytes(&c->json));
     b.failed |= !buf_ok(&c->json);
-    buf_addf(&b, "],\"truncated\":%s,\"not_served\":[", c->listed > LISTED_MAX ? "true" : "false");
+    buf_addf(&b, "],\"truncated\":%s,\"pinned\":%" PRId64 ",\"not_served\":[",
+             c->listed > LISTED_MAX ? "true" : "false", c->pinned);
     for (const struct unserved *u = c->unserved; u; u = u->next) {
         json_add_comma(&b);
         buf_add_char(&b, '{');
@@ -388,6 +395,9 @@ static int answer_text(struct check *c)
     if (c->unknown)
         fprintf(out, ", %" PRId64 " cannot be checked to the end", c->unknown);
     fputc('\n', out);
+    if (c->pinned)
+        fprintf(out, "pinned to other versions: %" PRId64 " live run%s\n", c->pinned,
+                plural(c->pinned));
     for (const struct unserved *u = c->unserved; u; u = u->next)
         fprintf(out, "not served: %.*s.%.*s, %" PRId64 " live run%s\n", BYTES_ARG(u->type),
                 BYTES_ARG(u->method), u->runs, plural(u->runs));

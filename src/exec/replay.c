@@ -226,6 +226,9 @@ void replay_run(struct exec *e)
     t.handler = registry_find(&e->registry, s->type, s->method);
     if (t.handler < 0)
         end(&t, REPLAY_UNSERVED, "no handler serves it");
+    const struct workflow_journal *j = e->replay->journal;
+    if (j->pinned && !bytes_eq(j->version, e->registry.v[t.handler].version))
+        end(&t, REPLAY_PINNED, "the run is pinned to another version");
     if (!pass_begin(&t))
         end(&t, REPLAY_BLIND, "no memory for its steps");
     attempt_settle(&t, e->registry.v[t.handler].handler(&t));

@@ -28,6 +28,7 @@ enum replay_end {
     REPLAY_FAILS,    /* a durable point was called wrongly, as `text` says: the run would fail */
     REPLAY_BLIND,    /* what follows cannot be seen in a replay: `text` says why */
     REPLAY_UNSERVED, /* no handler serves the call */
+    REPLAY_PINNED,   /* the run is pinned to another version than that of its handler */
 };
 
 /* A step: its place, its kind, its name as stored. */

@@ -163,6 +163,7 @@ struct workflow_row {
 struct workflow_journal {
     int64_t seq, rev, generation, next_no;
     struct bytes version;
+    bool pinned; /* only workers of this version go on with it */
     bool undoing, cancelled, doubt;
     int64_t undoing_us;  /* when the undoing was decided; a pass that was claimed before it goes on
                           */

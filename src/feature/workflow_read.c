@@ -114,6 +114,7 @@ static void head_copy(const struct journal_look *q, const struct run *r)
         .generation = r->generation,
         .next_no = r->next_no,
         .version = arena_copy(q->a, r->version),
+        .pinned = r->flags & RUN_PINNED,
         .undoing = r->undoing_us,
         .undoing_us = r->undoing_us,
         .deadline_us = r->deadline_us,

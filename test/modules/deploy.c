@@ -1,6 +1,7 @@
 /*
  * deploy.c - the module of cli_workflow_check: one workflow before a deploy, and what may come
- * after it. -DDEPLOY=NAME chooses which of them is built, as deploy_NAME.so.
+ * after it. -DDEPLOY=NAME chooses which of them is built, as deploy_NAME.so; the environment may
+ * give it a version.
  *
  * Its steps and undos add a line to the file `effects`, so that a test sees that none has run.
  * SPDX-License-Identifier: Apache-2.0
@@ -256,6 +257,9 @@ PAWL_MODULE(m)
         pawl_on(m, "stranger", "run", look);
         return;
     }
+    const char *version = getenv("DEPLOY_VERSION");
+    if (version)
+        pawl_module_version(m, version);
     if (DEPLOY == ACTS)
         begin_to_act(m);
     pawl_prepare(m, "CREATE TABLE IF NOT EXISTS deploy_log (n INT)");

@@ -405,6 +405,34 @@ TEST(types_and_samples)
     EQ_INT(CHECK_WITH("longer", "--module " MODULE("first")), 10);
 }
 
+/* Workers of the new version do not go on with the run that is pinned. */
+TEST(pinned_runs_are_for_their_version)
+{
+    static const struct broken renamed = { "diverges", 2, "run charge", "run pay", "another" };
+    struct pawl *p = fixture_open_as(param, (struct pawl_options){ .pin_versions = true });
+    struct pawl_err err;
+    setenv("DEPLOY_VERSION", "1", 1);
+    OK(pawl_load(p, MODULE("first"), &err), &err);
+    fixture_start(p, 4);
+    begin(p, "pinned", "run", "1");
+    UNTIL(steps_wait(p, "pinned", "signal"));
+    pawl_close(p);
+    one_waits(param, "follows", "1");
+    setenv("DEPLOY_VERSION", "2", 1);
+    EQ_INT(CHECK_WITH("renamed", ""), 1);
+    counts(1, 0, 1, 0);
+    EQ_INT(cli_number(cli_answer(), "pinned"), 1);
+    listed("follows", &renamed);
+    EQ_INT(CHECK_WITH("first", ""), 0);
+    counts(1, 1, 0, 0);
+    EQ_INT(check_with(param, MODULE("first"), ""), 0);
+    HAS_STR(cli_out, "pinned to other versions: 1 live run\n");
+    setenv("DEPLOY_VERSION", "1", 1);
+    EQ_INT(CHECK_WITH("renamed", ""), 1);
+    counts(2, 0, 2, 0);
+    EQ_INT(cli_number(cli_answer(), "pinned"), 0);
+}
+
 /* More runs than are read at once. */
 TEST(pages, .deadline_s = 180)
 {
