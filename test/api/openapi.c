@@ -320,8 +320,8 @@ TEST(every_schema_is_typed_and_used)
 
 static bool of_feature(const char *path)
 {
-    return strncmp(path, "/v1/schedules", 13) == 0 || strncmp(path, "/v1/limits", 10) == 0 || strncmp(path, "/v1/workflows", 13) == 0 ||
-           strncmp(path, "/v1/work/steps", 14) == 0;
+    return strncmp(path, "/v1/schedules", 13) == 0 || strncmp(path, "/v1/limits", 10) == 0 ||
+           strncmp(path, "/v1/workflows", 13) == 0 || strncmp(path, "/v1/work/steps", 14) == 0;
 }
 
 /* The requests shown in doc/http.md and openapi.json are well-formed: they may find nothing, or use

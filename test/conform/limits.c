@@ -196,6 +196,25 @@ CASE(what_runs_already_counts)
     EQ_INT(row(b, "two").running, 2);
 }
 
+/* Leases of which some calls have ended, and some were handed back. */
+CASE(what_has_ended_does_not_count)
+{
+    struct token one, two;
+    accept_n(b, "c", 6);
+    with_features(b);
+    EQ_INT(taken(b, 3, &one), 3);
+    EQ_INT(taken(b, 2, &two), 2);
+    finish_ok(b, one, "c0", "1");
+    OK(finish(b, two, "c4", END_RELEASE), &b->op.err);
+    put(b, "x", "{\"type\":\"t\",\"max\":4}");
+    EQ_INT(row(b, "x").running, 3);
+    finish_ok(b, one, "c1", "1");
+    finish_ok(b, two, "c3", "1");
+    EQ_INT(row(b, "x").running, 1);
+    EQ_INT(taken(b, 10, &two), 2);
+    EQ_INT(row(b, "x").running, 3);
+}
+
 CASE(a_lowered_limit_lets_what_runs_end)
 {
     struct token one, two;

@@ -201,6 +201,23 @@ enum pawl_status feature_gates_lock(struct ledger *d, struct pawl_err *err)
     return led_query(d, SQL_LIMIT_LOCK, &p, &r, err);
 }
 
+/* Lock these leases, then read their calls, and which of them have ended. */
+static enum pawl_status leases_read(struct ledger *c, const struct token *v, size_t n,
+                                    struct pawl_err *err)
+{
+    struct led_rows *rows = NULL;
+    struct led_batch *b = arena_alloc(&c->scratch, sizeof *b);
+    if (!b)
+        return err_no_memory(err, "leases");
+    b->n = 0;
+    enum pawl_status st = led_leases_ask(c, b, v, n, &rows, err);
+    if (st == PAWL_OK && b->n)
+        st = led_batch_run(c, b, err);
+    if (st == PAWL_OK && rows)
+        st = led_leases_take(c, v, n, rows, err);
+    return st == PAWL_OK ? led_leases_calls(c, err) : st;
+}
+
 /* Lock all leases. No claim runs beside, so there will be no others until the commit. */
 static enum pawl_status leases_lock(struct ledger *c, struct pawl_err *err)
 {
@@ -216,9 +233,7 @@ static enum pawl_status leases_lock(struct ledger *c, struct pawl_err *err)
             return err_set(err, PAWL_BROKEN, "a lease has a token of %zu bytes", b.len);
         memcpy(v[i].b, b.data, b.len);
     }
-    if (st == PAWL_OK)
-        st = led_leases_load(c, v, (size_t)r->n, err);
-    return st == PAWL_OK ? led_leases_calls(c, err) : st;
+    return st == PAWL_OK && r->n ? leases_read(c, v, (size_t)r->n, err) : st;
 }
 
 static int compare_seqs(const void *a, const void *b)
