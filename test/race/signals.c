@@ -72,6 +72,7 @@ static enum pawl_status then_signal(struct ledger *d, struct op *op, struct pawl
 {
     struct op *signal = op->feature.ctx;
     struct feature_call c;
+    signal->a = op->a; /* what it chooses outlives a transaction that is repeated */
     enum pawl_status st = feature_call_named(d, BYTES("x"), &c, why);
     if (!acted++ && st == PAWL_OK) {
         EQ_INT(c.state, claims ? PAWL_PENDING : PAWL_PROCESSING);
