@@ -4,9 +4,9 @@
  *
  * Store thread, inside a transaction. Slots are locked with SKIP LOCKED, in the order of the
  * limits' names: a claim waits for none, and a slot that another claim has locked is looked for
- * again soon. What must stay true: a slot has a call exactly while a lease holds it; and while a
- * limit has more rows than it allows, none of them is free, so that nothing begins until enough has
- * left.
+ * again soon. A leave waits for a row alone that it takes over from a call which leaves too. What
+ * must stay true: a slot has a call exactly while a lease holds it; and while a limit has more rows
+ * than it allows, none of them is free, so that nothing begins until enough has left.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdlib.h>

@@ -31,7 +31,8 @@ MUST_USE enum pawl_status rules_query(struct ledger *d, struct rule **out, size_
 /* Does the rule hold for the calls of this lane, whatever their keys? */
 bool rule_holds(const struct rule *r, const struct gated_lane *lane);
 
-/* The functions of the feature in limit_claim.c. */
+/* What claims ask, and what they tell of calls that leave: the hooks gates_..., gate_... and moved
+ * of feature_limit; their contracts are in store/feature.h. */
 enum pawl_status limit_gates_read(struct ledger *d, int64_t rev, void **memory,
                                   struct pawl_err *err);
 void limit_gates_free(void *memory);

@@ -163,13 +163,14 @@ MUST_USE enum pawl_status steps_len(struct ledger *d, int64_t seq, int64_t *out,
                                     struct pawl_err *err);
 
 /* Count for workflow_counts(): a step that ended, a signal, a run whose code contradicts its
- * journal; one that begins to undo; a child whose id is another call's. */
+ * journal; one that begins to undo. */
 void workflow_count_step(void);
 void workflow_count_signal(void);
 void workflow_count_divergence(void);
 void workflow_count_compensation(void);
 /* Steps that were read for a pass. */
 void workflow_count_read(int64_t steps);
+/* A child whose id another call has. */
 void workflow_count_taken(void);
 
 /* Before a row is buffered: if a change of it may be (`again`), write what is buffered first,
